@@ -1,0 +1,1 @@
+"""HTTP in, HTTP out. Falcon lives here and nowhere else."""

@@ -1,0 +1,1 @@
+"""References and originals: register, fetch, work off, sweep."""

@@ -1,0 +1,49 @@
+from pathlib import Path
+
+from setuptools import setup
+
+IMAGES = ["imagecodecs>=2024.9", "pypdfium2>=4.30,<6", "iiif-prezi3>=2,<4"]
+TESTS = ["pytest>=8,<10", "pytest-xdist>=3.6,<4", "webtest>=3,<4", "hypothesis>=6.100,<7", "greenlet>=3,<4", "pillow>=11,<14"]
+LINT = ["tox>=4,<5", "ruff>=0.9,<1", "mypy>=1.14,<3", "types-requests>=2.32,<3"]
+
+setup(
+    name="magazin",
+    version="0.1.0",
+    description="A pluggable WSGI media server with an on-disk cache tier",
+    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=["app", "storage", "imaging", "ingest", "cli"],
+    include_package_data=True,
+    install_requires=[
+        "falcon>=4.2,<5",
+        "gunicorn>=25,<28",
+        "pyvips[binary]>=3.1,<4",
+        "diskcache>=5.6.3,<6",
+        "requests>=2.32.5,<3",
+        "urllib3>=2.6.3,<3",
+        "click>=8.1,<9",
+        "rich>=13,<16",
+        "apsw>=3.51.3",  # an SQLite of its own: the WAL reset bug was mended in 3.51.3
+        "xxhash>=3.5,<5",
+        "filetype>=1.2,<2",
+        "filelock>=3.16,<5",
+        "prometheus-client>=0.21,<1",
+    ],
+    extras_require={
+        "cassandra": ["cassandra-driver>=3.29.2,<4"],
+        "granian": ["granian>=2.2,<3"],
+        "images": IMAGES,
+        "tests": TESTS,
+        "lint": LINT,
+    },
+    entry_points={
+        "console_scripts": ["magazin = cli.main:main"],
+        "magazin.storage": [
+            "memory = storage.memory:open_store",
+            "sqlite = storage.sqlite:open_store",
+            "cassandra = storage.cassandra:open_store",
+        ],
+    },
+)
