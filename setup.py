@@ -3,7 +3,14 @@ from pathlib import Path
 from setuptools import setup
 
 IMAGES = ["imagecodecs>=2024.9", "pypdfium2>=4.30,<6", "iiif-prezi3>=2,<4"]
-TESTS = ["pytest>=8,<10", "pytest-xdist>=3.6,<4", "webtest>=3,<4", "hypothesis>=6.100,<7", "greenlet>=3,<4", "pillow>=11,<14"]
+TESTS = [
+    "pytest>=8,<10",
+    "pytest-xdist>=3.6,<4",
+    "webtest>=3,<4",
+    "hypothesis>=6.100,<7",
+    "greenlet>=3,<4",
+    "pillow>=11,<14",
+]
 LINT = ["tox>=4,<5", "ruff>=0.9,<1", "mypy>=1.14,<3", "types-requests>=2.32,<3"]
 
 setup(

@@ -30,7 +30,7 @@ class SchemaMismatch(StoreError):
 
 
 class BrokenPromise(StoreError):
-    """Only from a store in strict mode: a key of a plain table was written twice with different values, or again after its delete."""
+    """Only from a store in strict mode: a key of a plain table was written with another value, or after its delete."""
 
 
 class BlobError(StoreError):

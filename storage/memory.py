@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 from storage.errors import BrokenPromise, SchemaMismatch
-from storage.table import ABSENT, Key, Kind, Outcome, Put, Remove, Row, Slice, Table
+from storage.table import ABSENT, Expect, Key, Kind, Outcome, Put, Remove, Row, Slice, Table
 from storage.validation import check_changes, check_key, require, whole_row
 
 
@@ -211,6 +211,12 @@ class MemoryStore:
         present = self._row(table, key)
         if present is not None and present != row:
             raise BrokenPromise(f"table {table.name}: {key!r} is written with another value")
+
+
+def _is_as(expect: Expect, row: Row | None) -> bool:
+    if expect is ABSENT:
+        return row is None
+    return row is not None and row["rev"] == expect
 
 
 def _at(order: list[Any], bound: Key) -> int:

@@ -1,8 +1,8 @@
 """All tables of Magazin, declared once. The plugins create them; ``etc/schema.cql`` is printed from here.
 
-Names and columns of the binaries service's own table structure are kept; further columns, key parts and tables are ours.
-``event``, ``attached``, ``naming``, ``tag``, ``attempt`` and ``generation`` are time-ordered unique ids, made once and
-never used again. Times are microseconds.
+Names and columns of the binaries service's own table structure are kept; further columns, key parts and tables are
+ours. ``event``, ``attached``, ``naming``, ``tag``, ``attempt`` and ``generation`` are time-ordered unique ids, made once
+and never used again. Times are microseconds.
 """
 
 from __future__ import annotations
@@ -131,6 +131,10 @@ QUEUE_OPEN = plain("queue_open", "day | bucket host", hint=True, day=INT, bucket
 QUEUE = plain("queue", "bucket host | due original_id", hint=True, bucket=INT, host=TEXT, due=INT, original_id=TEXT)
 CANDIDATES = plain("candidates", "hour shard | kind id", hint=True, hour=INT, shard=INT, kind=TEXT, id=TEXT)
 """What may have become litter; ``kind`` is original, blob, generation, file or index, ``hour`` counts since 1970."""
+RECENT_OPEN = plain("recent_open", "span | bucket", hint=True, span=TEXT, bucket=INT)
+"""Which minutes of a day have entries (span: the day), and which days do (span: ``days``)."""
+RECENT = plain("recent", "minute | stored original_id", hint=True, minute=INT, stored=INT, original_id=TEXT)
+"""Images by the time at which they were stored, for the gallery."""
 LEASES = cas("leases", "name", name=TEXT, owner=TEXT, until=INT, value=INT)
 """Locks with an end, and the marks of the queue and the candidates (``value``)."""
 TOKENS = cas("tokens", "token_id", token_id=TEXT, hash=TEXT, created=INT, label=TEXT)
@@ -151,6 +155,8 @@ BINARIES: Final[tuple[Table, ...]] = (
     QUEUE_OPEN,
     QUEUE,
     CANDIDATES,
+    RECENT_OPEN,
+    RECENT,
     LEASES,
     TOKENS,
 )
