@@ -1,8 +1,8 @@
 """All tables of Magazin, declared once. The plugins create them; ``etc/schema.cql`` is printed from here.
 
 Names and columns of the binaries service's own table structure are kept; further columns, key parts and tables are
-ours. ``event``, ``attached``, ``naming``, ``tag``, ``attempt`` and ``generation`` are time-ordered unique ids, made once
-and never used again. Times are microseconds.
+ours. ``event``, ``attached``, ``naming``, ``tag``, ``attempt`` and ``generation`` are time-ordered unique ids, made
+once and never used again. Times are microseconds.
 """
 
 from __future__ import annotations

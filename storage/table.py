@@ -90,8 +90,8 @@ class Slice:
     """Some rows of one partition in clustering order.
 
     ``prefix`` is equality on the leading clustering columns. ``after`` and ``before`` are exclusive bounds on the
-    columns that follow the prefix and may name fewer than there are; a bound that is itself a prefix of a row's key excludes
-    that row. They bound clustering order, whichever way it is read.
+    columns that follow the prefix and may name fewer than there are; a bound that is itself a prefix of a row's key
+    excludes that row. They bound clustering order, whichever way it is read.
     """
 
     table: Table
