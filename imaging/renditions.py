@@ -1,0 +1,46 @@
+"""Renditions of originals, made once and kept in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import BinaryIO, Protocol
+
+from imaging import scale
+from imaging.encoding import Encoding
+from imaging.errors import ImageError
+from imaging.limits import Limits
+from imaging.size import Size
+
+
+class Cache(Protocol):
+    def make(self, key: str, maker: Callable[[], bytes]) -> bytes:
+        """The value kept under ``key``, else the maker's; one maker at a time for each key. Its errors pass, unkept."""
+        ...
+
+
+class Renditions:
+    def __init__(self, cache: Cache, limits: Limits, encoding: Encoding = Encoding()) -> None:  # noqa: B008
+        self._cache, self._limits, self._encoding = cache, limits, encoding
+
+    def jpeg(
+        self, checksum: str, picture_size: tuple[int, int], size: Size, open_reader: Callable[[], BinaryIO]
+    ) -> bytes:
+        """The JPEG of the original with this checksum and these displayed dimensions, in this size.
+
+        ``open_reader`` is called only for what isn't in the cache. BadRequest; the errors of ``scale.jpeg``; the
+        cache's own (too many wait); whatever ``open_reader`` and its reader raise.
+        """
+        width, height = size.fit(*picture_size, self._limits.output_pixels)
+
+        def make() -> bytes:
+            with open_reader() as reader:
+                data = scale.jpeg(reader, width, height, self._limits, self._encoding)
+            if not data.startswith(b"\xff\xd8"):
+                raise ImageError("the encoder gave no JPEG")
+            return data
+
+        return self._cache.make(self.key(checksum, width, height), make)
+
+    def key(self, checksum: str, width: int, height: int) -> str:
+        """The canonical request (full, w,h, 0, default.jpg) for an original, under these settings."""
+        return f"{checksum}/full/{width},{height}/0/default.jpg?{self._encoding.version}"
