@@ -1,0 +1,56 @@
+"""The settings written out: a TOML file with all defaults, and the page docs/settings.md. ``python -m cli.sample toml``
+and ``python -m cli.sample markdown`` print what the repository keeps."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+
+from cli.settings import DEFINITIONS, SECTIONS
+
+
+def toml() -> str:
+    lines = [
+        "# All settings with their defaults. The file read is --config FILE, else MAGAZIN_CONFIG, else magazin.toml in",
+        "# the data folder. A variable MAGAZIN_<SECTION>_<KEY> goes over the file, a flag over both.",
+    ]
+    for section, made in SECTIONS.items():
+        lines += ["", f"# {made.__doc__}", f"[{section}]"]
+        for one in DEFINITIONS.values():
+            if one.section == section:
+                lines += [f"# {line}" for line in textwrap.wrap(one.doc, 110)]
+                lines.append(f"{one.key} = {one.kind.write(one.default)}")
+    return "\n".join(lines) + "\n"
+
+
+def markdown() -> str:
+    lines = [
+        "# Settings",
+        "",
+        "A flag goes over an environment variable, a variable over the TOML file, the file over the defaults. The file",
+        "is `--config FILE`, else `MAGAZIN_CONFIG`, else `magazin.toml` in the data folder. The data folder is",
+        "`--data DIR`, else `MAGAZIN_DATA`, else `magazin-data`. Any setting is a flag too: `--set section.key=value`.",
+        "",
+        'Sizes are written `"2 GiB"` (1024) or `"2 GB"` (1000), durations `"30s"`, `"15m"`, `"24h"`, `"7d"`. Lists are',
+        "comma-separated in a variable. An unknown name is an error that names the nearest known one.",
+        "`etc/magazin.toml` has all of them with their defaults.",
+    ]
+    for section, made in SECTIONS.items():
+        lines += [
+            "",
+            f"## [{section}]",
+            "",
+            f"{made.__doc__}",
+            "",
+            "| setting | default | variable | meaning |",
+            "| --- | --- | --- | --- |",
+        ]
+        for one in DEFINITIONS.values():
+            if one.section == section:
+                doc = one.doc.replace("|", "\\|")
+                lines.append(f"| `{one.key}` | `{one.kind.write(one.default)}` | `{one.variable}` | {doc} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write({"toml": toml, "markdown": markdown}[sys.argv[1]]())
