@@ -47,3 +47,19 @@ class Damaged(BlobError):
     def __init__(self, owner: str, attempt: str, part: int, what: str) -> None:
         super().__init__(f"blob {owner}/{attempt}, part {part}: {what}")
         self.owner, self.attempt, self.part, self.what = owner, attempt, part, what
+
+
+class MissingPart(Damaged):
+    """There is no such part."""
+
+
+class WrongLength(Damaged):
+    """A part is longer or shorter than its place in the blob says."""
+
+
+class WrongChecksum(Damaged):
+    """A part, or with part -1 the whole blob, isn't what was written."""
+
+
+class ExtraPart(Damaged):
+    """There is something behind the last part."""
