@@ -1,6 +1,8 @@
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
+
+LAYERS = ["app", "storage", "imaging", "ingest", "cli"]
 
 IMAGES = ["imagecodecs>=2024.9", "pypdfium2>=4.30,<6", "iiif-prezi3>=2,<4"]
 TESTS = [
@@ -21,7 +23,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.11",
-    packages=["app", "storage", "imaging", "ingest", "cli"],
+    packages=find_packages(include=[*LAYERS, *(f"{layer}.*" for layer in LAYERS)]),
     include_package_data=True,
     install_requires=[
         "falcon>=4.2,<5",

@@ -1,0 +1,43 @@
+# make serve   a server with sample photos, on a machine with Python, git and make
+# make test    the tests        make stress   the long ones
+# make lint    ruff and mypy    make lock     requirements.lock anew
+
+SHELL := /bin/bash
+VENV := .venv
+STAMP := $(VENV)/.installed
+EXTRAS := cassandra,images,tests,lint
+PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+.PHONY: serve test stress lint lock clean
+
+serve: $(STAMP)
+	@exec $(VENV)/bin/magazin demo
+
+test: $(STAMP)
+	$(VENV)/bin/pytest -n auto --dist loadfile $(ARGS)
+
+stress: $(STAMP)
+	$(VENV)/bin/pytest -m stress $(ARGS)
+
+lint: $(STAMP)
+	$(VENV)/bin/tox -q
+
+$(STAMP): setup.py requirements.lock
+	@if [ -z "$(PYTHON)" ]; then echo "Magazin needs Python 3.11 or later (Debian: apt install python3 python3-venv)"; exit 1; fi
+	@if ! $(PYTHON) -c 'import ensurepip' 2>/dev/null; then \
+		echo "$(PYTHON) has no ensurepip. Install it first (Debian, Ubuntu: apt install python3-venv)"; exit 1; fi
+	@$(VENV)/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+		-c requirements.lock -e '.[$(EXTRAS)]'
+	@touch $@
+
+# Exact versions of everything, as a clean environment gets them today.
+lock:
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),granian]'
+	build/lock/bin/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools > requirements.lock
+	rm -rf build/lock
+
+clean:
+	rm -rf $(VENV) .tox build *.egg-info
