@@ -12,6 +12,7 @@ TESTS = [
     "hypothesis>=6.100,<7",
     "greenlet>=3,<4",
     "pillow>=11,<14",
+    "trustme>=1.2,<2",
 ]
 LINT = ["tox>=4,<5", "ruff>=0.9,<1", "mypy>=1.14,<3", "types-requests>=2.32,<3"]
 
@@ -32,6 +33,7 @@ setup(
         "diskcache>=5.6.3,<6",
         "requests>=2.32.5,<3",
         "urllib3>=2.6.3,<3",
+        "idna>=3.7,<4",
         "click>=8.1,<9",
         "rich>=13,<16",
         "apsw>=3.51.3",  # an SQLite of its own: the WAL reset bug was mended in 3.51.3
