@@ -69,6 +69,7 @@ ORIGINALS = cas(
     height=INT,
     pages=INT,
     # the work on it
+    registered=INT,  # when this row was made
     retired=INT,  # 1 once the sweep has begun on it: one way, never undone
     trying=TEXT,  # the attempt under way
     due=INT,

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Final, TypeAlias
 
 Value: TypeAlias = str | int | bytes | None
-Row: TypeAlias = dict[str, Value]
+Row: TypeAlias = dict[str, Any]  # column → Value; Any, because the columns are declared where the row is used
 Key: TypeAlias = tuple[Value, ...]
 
 VALUE_LIMIT: Final = 1 << 20  # bytes of one value

@@ -1,0 +1,51 @@
+"""Who refers to an original. An index row is a hint; the reference's row and its context decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ingest.records import Reference
+from storage.interface import Store
+from storage.schema import BINARY_REFS, BINARYREFS_ORIGINAL, CONTEXTS
+from storage.table import Row
+
+PAGE = 100
+
+
+def events(store: Store, original_id: str) -> Iterator[Row]:
+    """Attaches and releases of an original, newest first, page by page."""
+    before = None
+    while True:
+        page = store.read(BINARYREFS_ORIGINAL, (original_id,), before=before, limit=PAGE, reverse=True)
+        yield from page
+        if len(page) < PAGE:
+            return
+        before = (page[-1]["event"],)
+
+
+def live_references(store: Store, original_id: str) -> Iterator[Reference]:
+    """The references that open this original now, those attached last first."""
+    batch: list[str] = []
+    seen: set[str] = set()
+    for event in events(store, original_id):
+        name = event["reference_id"]
+        if name and name not in seen:
+            seen.add(name)
+            batch.append(name)
+        if len(batch) == PAGE:
+            yield from _live(store, original_id, batch)
+            batch = []
+    yield from _live(store, original_id, batch)
+
+
+def _live(store: Store, original_id: str, names: list[str]) -> Iterator[Reference]:
+    rows = [row for rows in store.fetch((BINARY_REFS, (name,)) for name in names) for row in rows]
+    found = [Reference.of(row) for row in rows if row["original_id"] == original_id]
+    contexts = store.fetch((CONTEXTS, (reference.context,)) for reference in found)
+    for reference, context in zip(found, contexts, strict=True):
+        if context and context[0]["generation"] == reference.generation:
+            yield reference
+
+
+def is_referenced(store: Store, original_id: str) -> bool:
+    return next(live_references(store, original_id), None) is not None
