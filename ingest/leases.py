@@ -14,6 +14,8 @@ from storage.interface import Store
 from storage.schema import LEASES
 from storage.table import ABSENT, Expect, Put, Remove, Row
 
+MINUTE: Final = 60 * 1_000_000
+HOUR: Final = 60 * MINUTE
 LEASE: Final = 30 * 1_000_000  # µs
 
 
@@ -72,3 +74,11 @@ class Mark:
         if row is None or row["value"] < value:
             changed = {"name": self._name, "owner": "", "until": None, "value": value}
             self._store.commit(LEASES, (self._name,), [Put(changed, row["rev"] if row else ABSENT)])
+
+
+def begin_marks(store: Store, clock: Clock) -> None:
+    """Set the marks of a new store, so that nobody looks for what is older than it."""
+    now = clock()
+    for name, value in (("queue", now // MINUTE - 60), ("candidates", now // HOUR - 2)):
+        row: Row = {"name": f"mark:{name}", "owner": "", "until": None, "value": value}
+        store.commit(LEASES, (row["name"],), [Put(row, ABSENT)])
