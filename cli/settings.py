@@ -130,14 +130,13 @@ class Worker:
 
     threads: int = setting(4, kinds.number(1, 1024), "Jobs done at once by one worker process.")
     per_host: int = setting(2, kinds.number(1, 256), "Jobs done at once for one source host, over all workers.")
-    lease: float = setting(30.0, kinds.SPAN_OF_TIME, "How long a claim lasts unless renewed; renewed each third.")
     max_failures: int = setting(3, kinds.number(0, 100), "Failures after which trying again ends.")
     backoff: tuple[float, ...] = setting(
         (60.0, 900.0, 14400.0),
         kinds.listed(kinds.SPAN_OF_TIME, least=1),
         "How long to wait after the first failure, the second, …; the last one repeats.",
     )
-    jitter: float = setting(0.1, kinds.FRACTION, "Each wait is made longer or shorter by up to this part of it.")
+    jitter: float = setting(0.2, kinds.FRACTION, "Each wait is made longer at random, by up to this part of it.")
     idle: float = setting(1.0, kinds.SPAN_OF_TIME, "How long an idle worker waits before it looks again.")
 
 
@@ -151,6 +150,14 @@ class Images:
         "Largest image of a format that is decoded whole: AVIF, HEIC, WebP, GIF, interlaced PNG, progressive JPEG.",
     )
     streamed_pixels: int = setting(2_000_000_000, kinds.number(1), "Largest image of a streamed or tiled format.")
+    whole_frame_bytes: int = setting(
+        256 * 1024**2, kinds.SIZE, "Largest file of a format that is read whole: AVIF, HEIC, WebP, GIF."
+    )
+    frames: int = setting(1_000, kinds.number(1), "Frames of an animation that are counted; only the first is drawn.")
+    pages: int = setting(10_000, kinds.number(1), "Pages of a TIFF; one with more is kept without images.")
+    output_pixels: int = setting(100_000_000, kinds.number(1), "Largest image made.")
+    seconds: float = setting(60.0, kinds.SPAN_OF_TIME, "How long one decoding may take.")
+    decoders: int = setting(2, kinds.number(1, 256), "Images that one worker process decodes at once.")
     boxes: bool = setting(True, kinds.SWITCH, "Make the four boxes (800×600 … 116×87) at ingest.")
     quality: int = setting(75, kinds.number(1, 100), "Quality of the JPEG made.")
     background: tuple[int, ...] = setting(

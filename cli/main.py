@@ -1,0 +1,67 @@
+"""The command ``magazin``."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from cli.options import EXIT_STATUS, StoreGone
+from storage.errors import StoreError
+
+COMMANDS = {
+    "init": "cli.stores",
+    "serve": "cli.serve",
+    "worker": "cli.work",
+    "ingest": "cli.ingesting",
+    "status": "cli.queues",
+    "retry": "cli.queues",
+    "rm": "cli.removal",
+    "sweep": "cli.removal",
+    "check": "cli.stores",
+    "doctor": "cli.doctor",
+    "token": "cli.stores",
+    "settings": "cli.stores",
+    "demo": "cli.demo",
+}
+"""Each command and the module of its function; a command imports no other's."""
+
+
+class Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        found = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except StoreError as error:
+            raise StoreGone(f"the store: {error or type(error).__name__}") from error
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXIT_STATUS,
+)
+@click.version_option(package_name="magazin")
+def main() -> None:
+    """Magazin takes in binaries by URL, keeps them, and serves them and scaled images of them.
+
+    \b
+    Examples:
+      magazin token
+      magazin serve --listen 127.0.0.1:8000 --data /srv/magazin
+      magazin ingest urls.txt --data /srv/magazin
+      magazin status --json --data /srv/magazin
+    """
+
+
+if __name__ == "__main__":
+    main(prog_name="magazin")

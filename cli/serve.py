@@ -1,0 +1,108 @@
+"""``magazin serve``: a supervisor over the HTTP server and one worker."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from cli.kinds import Address
+from cli.options import Failed, flag, say, with_settings
+from cli.settings import Settings
+from cli.supervisor import Child, Supervisor, python
+from cli.wiring import Magazin
+from ingest.owner import is_dead, this_process
+
+MARGIN = 5.0  # seconds beyond the graceful timeout, for gunicorn to end its own workers
+
+
+@click.command()
+@flag("--listen", "server.listen")
+@flag("--workers", "server.workers")
+@flag("--threads", "server.threads")
+@click.option("--no-worker", is_flag=True, help="Only answer requests; leave the queue to other machines.")
+@with_settings
+@click.pass_context
+def serve(context: click.Context, settings: Settings, no_worker: bool) -> None:
+    """Serve over HTTP and work the queue off, until SIGTERM or Ctrl-C.
+
+    \b
+    Examples:
+      magazin serve
+      magazin serve --listen 0.0.0.0:8000 --workers 4 --data /srv/magazin
+      MAGAZIN_STORAGE_PLUGIN=cassandra magazin serve --listen [::1]:0
+    """
+    listener = bind(settings.server.listen)
+    prepare(settings)
+    announce(listener)
+    sys.exit(run(settings, context.obj, listener, with_worker=not no_worker))
+
+
+def bind(address: Address) -> socket.socket:
+    """A listening socket. Raises Failed with a clear line."""
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, where = found[0]
+        return socket.create_server(where[:2], family=family, backlog=2048)
+    except OSError as error:
+        raise Failed(f"can't listen on {address}: {error.strerror or error}") from error
+
+
+def prepare(settings: Settings) -> None:
+    """Make the embedded store's tables once, before several processes ask for them."""
+    magazin = Magazin(settings)
+    try:
+        _ = magazin.blobs
+    finally:
+        magazin.close()
+
+
+def announce(listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    say(f"listening on http://{Address(host, port)}")
+
+
+def run(
+    settings: Settings,
+    environ: Mapping[str, str],
+    listener: socket.socket,
+    *,
+    with_worker: bool = True,
+) -> int:
+    """Run the tree until it is told to end; the exit status."""
+    children = [Child("server", python("cli.front", "--fd", str(listener.fileno())), (listener.fileno(),))]
+    if with_worker:
+        children.append(Child("worker", python("cli.main", "worker")))
+    folder = metrics_folder(settings.data / "run")
+    supervisor = Supervisor(
+        children,
+        environ={**os.environ, **environ, "PROMETHEUS_MULTIPROC_DIR": str(folder)},
+        grace=settings.server.graceful_timeout + MARGIN,
+        stopping=listener.close,
+    )
+    try:
+        return supervisor.run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def metrics_folder(parent: Path) -> Path:
+    """A new folder in which the processes of this server count together; those of dead servers are removed."""
+    parent.mkdir(parents=True, exist_ok=True)
+    for old in parent.iterdir():
+        if old.name.startswith("metrics-"):
+            with suppress(OSError):
+                owner = (old / "owner").read_text(encoding="utf-8")
+                if is_dead(owner):
+                    shutil.rmtree(old, ignore_errors=True)
+    folder = parent / f"metrics-{os.getpid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "owner").write_text(this_process(), encoding="utf-8")
+    return folder

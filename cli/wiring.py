@@ -1,0 +1,190 @@
+"""The one place that chooses implementations: from settings to the parts that are put together."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import socket
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from app.application import App, create_app
+from app.library import Library
+from app.options import Options
+from app.tokens import Tokens
+from cli.settings import Settings
+from imaging.encoding import Encoding
+from imaging.limits import Limits
+from imaging.renditions import Renditions
+from ingest.fetch.guard import Guard, Network, Resolve
+from ingest.logs import Logs
+from ingest.owner import this_process
+from ingest.recent import Recent
+from ingest.references import References
+from ingest.sweep import Sweep
+from storage import plugins
+from storage.blobs import BlobStore
+from storage.cache import Cache
+from storage.chunks import ChunkBlobs
+from storage.directory import DirectoryBlobs
+from storage.ids import Clock, Ids, system_clock
+from storage.interface import Store
+from storage.schema import BINARIES
+
+REFERENCE_TTL = 5.0  # seconds, where a look at the store is a trip over the network
+
+
+class BadSetting(Exception):
+    """Settings that can't go together, or a plugin that isn't there."""
+
+
+class Magazin:
+    """The parts, each made when it is first asked for. Made after a fork: connections don't survive one."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Clock = system_clock,
+        resolve: Resolve = socket.getaddrinfo,
+        allow: tuple[Network, ...] = (),
+    ) -> None:
+        self.settings, self.clock, self.ids, self.owner = settings, clock, Ids(clock), this_process()
+        self._resolve, self._allow = resolve, allow
+
+    @cached_property
+    def store(self) -> Store:
+        """The plugin's store. An embedded one gets its tables here; any other by ``magazin init``."""
+        store = self._open_store()
+        if store.transactional:
+            store.create(BINARIES)
+        return store
+
+    def create(self) -> None:
+        """Make the folder and the tables, whatever the store is."""
+        self.store.create(BINARIES)
+
+    @cached_property
+    def blobs(self) -> BlobStore:
+        storage = self.settings.storage
+        where = storage.blobs if storage.blobs != "auto" else "directory" if self.store.transactional else "tables"
+        if where == "tables":
+            return ChunkBlobs(self.store, part_size=storage.part_size)
+        if not (self.store.transactional or storage.shared):
+            raise BadSetting(
+                '[storage] blobs = "directory" beside a store of several machines needs a file system that all of '
+                "them share; say so with [storage] shared = true"
+            )
+        return DirectoryBlobs(self.directory, part_size=storage.part_size)
+
+    @property
+    def directory(self) -> Path:
+        """Where originals lie, if they lie in a directory."""
+        return Path(self.settings.storage.directory or self.settings.data / "blobs")
+
+    @cached_property
+    def cache(self) -> Cache:
+        cache = self.settings.cache
+        folder = Path(cache.folder or self.settings.data / "cache")
+        return Cache(
+            folder, size_limit=cache.size, file_limit=cache.files, wait=cache.wait, waiters=self._waiters - self._askers
+        )
+
+    @property
+    def _waiters(self) -> int:
+        return self.settings.server.threads // 2
+
+    @property
+    def _askers(self) -> int:
+        """Of these, how many may wait for an outcome (Prefer); the others wait for another's rendering."""
+        return self._waiters // 2
+
+    @cached_property
+    def guard(self) -> Guard:
+        return Guard((*self.settings.fetch.allow_networks, *self._allow), self._resolve)
+
+    @cached_property
+    def references(self) -> References:
+        ttl = self.settings.delivery.reference_ttl
+        if ttl is None:
+            ttl = 0.0 if self.store.transactional else REFERENCE_TTL
+        return References(self.store, ids=self.ids, clock=self.clock, guard=self.guard, reference_ttl=ttl)
+
+    @cached_property
+    def logs(self) -> Logs:
+        return Logs(self.store, ids=self.ids, clock=self.clock)
+
+    @cached_property
+    def recent(self) -> Recent:
+        return Recent(self.store)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return Tokens(self.store, self.ids, self.clock)
+
+    @cached_property
+    def limits(self) -> Limits:
+        images = self.settings.images
+        return Limits(whole_frame_pixels=images.whole_frame_pixels, streamed_pixels=images.streamed_pixels)
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        red, green, blue = self.settings.images.background
+        return Encoding(self.settings.images.quality, (red, green, blue))
+
+    @cached_property
+    def renditions(self) -> Renditions:
+        return Renditions(self.cache, self.limits, self.encoding)
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        return Sweep(self.store, self.blobs, self.references, owner=self.owner, clock=self.clock)
+
+    def application(self) -> App:
+        """The WSGI application."""
+        library = Library(
+            store=self.store,
+            blobs=self.blobs,
+            references=self.references,
+            logs=self.logs,
+            recent=self.recent,
+            renditions=self.renditions,
+            limits=self.limits,
+            tokens=self.tokens,
+        )
+        return create_app(library, self._http_options(), clock=self.clock)
+
+    def _http_options(self) -> Options:
+        access, delivery = self.settings.access, self.settings.delivery
+        metrics = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        return Options(
+            loopback_writes=access.open_writes == "loopback",
+            open_lists=access.open_lists,
+            base_url=delivery.base_url.rstrip("/"),
+            max_age=round(delivery.max_age),
+            waiters=self._askers,
+            sendfile=delivery.sendfile,
+            accel_redirect=delivery.accel_redirect,
+            originals=self.directory if isinstance(self.blobs, DirectoryBlobs) else None,
+            metrics=Path(metrics) if metrics else None,
+        )
+
+    def close(self) -> None:
+        for name in ("cache", "store"):
+            if name in self.__dict__:
+                getattr(self, name).close()
+
+    def _open_store(self) -> Store:
+        name, data = self.settings.storage.plugin, self.settings.data
+        options: dict[str, Any] = {"data": data, **dict(self.settings.storage.options)}
+        own = getattr(self.settings, name, None)
+        if dataclasses.is_dataclass(own) and not isinstance(own, type):
+            options |= {one.name: getattr(own, one.name) for one in dataclasses.fields(own)}
+        data.mkdir(parents=True, exist_ok=True)
+        try:
+            return plugins.open_store(name, options)
+        except LookupError as error:
+            raise BadSetting(f"[storage] plugin: {error.args[0]}") from error
+        except ImportError as error:
+            raise BadSetting(f"[storage] plugin {name!r} needs a library that is missing: {error}") from error

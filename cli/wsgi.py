@@ -1,0 +1,12 @@
+"""gunicorn's entry: ``gunicorn -c etc/gunicorn.conf.py 'cli.wsgi:application()'``, or any other WSGI server's."""
+
+from __future__ import annotations
+
+from app.application import App
+from cli import sources
+from cli.settings import Settings
+from cli.wiring import Magazin
+
+
+def application(settings: Settings | None = None) -> App:
+    return Magazin(settings or sources.load()).application()
