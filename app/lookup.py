@@ -1,0 +1,61 @@
+"""From the id in a path to the original that it opens, or to the problem that says why not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from app.problems import bad_field, not_found, not_ready
+from ingest.records import BadContext, Original, Status, check_context
+from ingest.references import References
+from storage.ids import Clock
+
+ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
+SOON: Final = 2  # seconds: the wait for a download under way
+LATEST: Final = 3600
+
+
+def check_id(reference_id: str) -> str:
+    if not ID.fullmatch(reference_id):
+        raise bad_field("reference_id", "expected 1 to 64 of A-Z a-z 0-9 -")
+    return reference_id
+
+
+def known_context(context: str) -> str:
+    try:
+        return check_context(context)
+    except BadContext as error:
+        raise bad_field("context", str(error)) from None
+
+
+class Lookup:
+    def __init__(self, references: References, clock: Clock) -> None:
+        self._references, self._clock = references, clock
+
+    def original(self, reference_id: str) -> Original:
+        """The original, its bytes in store; 404 for an unknown id or a failed one, 503 while it isn't here yet."""
+        found = self._references.find(check_id(reference_id))
+        if found is None:
+            raise not_found("There is no such reference.")
+        original = found[1]
+        if original.status == Status.OK:
+            return original
+        if original.status == Status.ERROR:
+            detail = f"The original could not be had: {original.reason or original.outcome or 'no reason is known'}"
+            raise not_found(detail, **_members(original))
+        wait = SOON
+        if original.status == Status.RETRY and original.due is not None:
+            wait = min(max(SOON, (original.due - self._clock()) // 1_000_000), LATEST)
+        raise not_ready("The original is not here yet.", wait, **_members(original))
+
+    def image(self, reference_id: str) -> Original:
+        """The same, of an image; 404 for other types and for images beyond the limits."""
+        original = self.original(reference_id)
+        if not original.is_image:
+            raise not_found("There are no scaled images of this original.", **_members(original))
+        return original
+
+
+def _members(original: Original) -> dict[str, Any]:
+    members = {"original_status": str(original.status), "outcome": original.outcome, "error": original.reason}
+    return {name: value for name, value in members.items() if value is not None}

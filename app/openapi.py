@@ -1,0 +1,156 @@
+"""The interface as an OpenAPI 3.1 document, kept by hand; a test compares it with the routes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from falcon import Request, Response
+
+Json = dict[str, Any]
+
+
+def _parameter(name: str, place: str, text: str, **schema: Any) -> Json:
+    return {"name": name, "in": place, "required": place == "path", "description": text, "schema": schema}
+
+
+def _operation(summary: str, answers: dict[int, str], parameters: list[Json] | None = None, **more: Any) -> Json:
+    responses = {str(status): {"description": text} for status, text in answers.items()}
+    problem = {"description": "A problem document.", "content": {"application/problem+json": {"schema": PROBLEM}}}
+    return {
+        "summary": summary,
+        "parameters": parameters or [],
+        "responses": responses | {"default": problem},
+    } | more
+
+
+def _listed(operation: Json) -> Json:
+    return operation | {"security": [{"token": []}, {}]}
+
+
+def _written(operation: Json) -> Json:
+    return operation | {"security": [{"token": []}]}
+
+
+PROBLEM: Final[Json] = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "request_id"],
+    "properties": {
+        "type": {"const": "about:blank"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "request_id": {"type": "string"},
+        "field": {"type": "string", "description": "What in the request is wrong."},
+        "original_status": {"enum": ["PROCESSING", "OK", "ERROR", "RETRY"]},
+        "outcome": {"type": "string"},
+        "error": {"type": "string", "description": "Why the original could not be had."},
+    },
+}
+ENTRY: Final[Json] = {
+    "type": "object",
+    "required": ["reference_id", "original_id", "url", "status"],
+    "properties": {
+        "reference_id": {"type": "string"},
+        "original_id": {"type": "string"},
+        "context": {"type": "string"},
+        "url": {"type": "string"},
+        "status": {"enum": ["PROCESSING", "OK", "ERROR", "RETRY"]},
+        "outcome": {"type": "string"},
+        "error": {"type": "string"},
+    },
+}
+SUBMISSION: Final[Json] = {
+    "type": "object",
+    "required": ["url", "context"],
+    "additionalProperties": False,
+    "properties": {
+        "url": {"type": "string", "description": "Absolute, http or https, without user information."},
+        "context": {"type": "string", "pattern": "^[A-Za-z0-9._:~-]{1,255}$"},
+        "mime": {"type": "string", "description": "A hint, for sources that don't say."},
+    },
+}
+
+CONTEXT: Final = _parameter("context", "path", "A batch label.", type="string", pattern="^[A-Za-z0-9._:~-]{1,255}$")
+REFERENCE: Final = _parameter("reference_id", "path", "From PUT.", type="string", pattern="^[A-Za-z0-9-]{1,64}$")
+NAME: Final = _parameter("name", "path", "A reference_id, and if wanted a dot and an extension.", type="string")
+PAGING: Final = [
+    _parameter("limit", "query", "Items a page.", type="integer", minimum=1, maximum=1000, default=100),
+    _parameter("after", "query", "From the link of the page before.", type="string"),
+]
+SCALED: Final = [
+    REFERENCE,
+    _parameter("region", "path", "Only whole images are offered.", const="full"),
+    _parameter("size", "path", "max, full, w, or ,h or w,h or !w,h or pct:n, never enlarged.", type="string"),
+    _parameter("file", "path", "Only JPEG is offered.", const="default.jpg"),
+]
+ROTATION: Final = _parameter("rotation", "path", "None is offered.", const="0")
+
+_IMAGE = _operation("A scaled image, always JPEG", {200: "The image.", 304: "Unchanged.", 503: "Not here yet."}, SCALED)
+_TURNED = _IMAGE | {"parameters": [*SCALED, ROTATION]}
+_ORIGINAL = _operation(
+    "The bytes of an original",
+    {200: "All of them.", 206: "A range.", 304: "Unchanged.", 416: "Beyond the end.", 503: "Not here yet."},
+    [NAME, _parameter("Range", "header", "One range of bytes.", type="string")],
+)
+_PUT = _operation(
+    "Attach a reference to a URL; fetched in the background",
+    {200: "The original is here.", 202: "It is queued.", 422: "The URL can't or may not be fetched."},
+    [
+        _parameter("Prefer", "header", "wait=N: answer when the first try is over, or after N seconds.", type="string"),
+        *(_parameter(name, "query", "Instead of a body.", type="string") for name in SUBMISSION["properties"]),
+    ],
+    requestBody={
+        "content": {kind: {"schema": SUBMISSION} for kind in ("application/json", "application/x-www-form-urlencoded")}
+    },
+)
+
+PATHS: Final[dict[str, Json]] = {
+    "/": {"get": _operation("What this is, and a gallery", {200: "HTML."})},
+    "/binaries": {"put": _written(_PUT)},
+    "/binaries/{context}": {
+        "get": _listed(_operation("The references of a context", {200: "A page."}, [CONTEXT, *PAGING]))
+    },
+    "/binaries/context/{context}": {
+        "delete": _written(_operation("Take a context down", {204: "Done, or nothing was there."}, [CONTEXT]))
+    },
+    "/binaries/reference/{reference_id}": {
+        "delete": _written(_operation("Take a reference down", {204: "Done, or nothing was there."}, [REFERENCE]))
+    },
+    "/binary/{name}": {"get": _ORIGINAL, "head": _ORIGINAL},
+    "/binary/{reference_id}/info.json": {
+        method: _operation("IIIF Image API 2.1 information", {200: "JSON.", 304: "Unchanged."}, [REFERENCE])
+        for method in ("get", "head")
+    },
+    "/binary/{reference_id}/{region}/{size}/{file}": {"get": _IMAGE, "head": _IMAGE},
+    "/binary/{reference_id}/{region}/{size}/{rotation}/{file}": {"get": _TURNED, "head": _TURNED},
+    "/binary/logs/{context}": {
+        "get": _listed(_operation("What happened to a context's references", {200: "A page."}, [CONTEXT, *PAGING]))
+    },
+    "/health/live": {"get": _operation("This process answers", {200: "It does."})},
+    "/health/ready": {"get": _operation("The store answers", {200: "It does.", 503: "It doesn't."})},
+    "/metrics": {"get": _listed(_operation("Counts for Prometheus", {200: "Text."}))},
+    "/openapi.json": {"get": _operation("This document", {200: "JSON."})},
+}
+
+DOCUMENT: Final[Json] = {
+    "openapi": "3.1.0",
+    "info": {"title": "Magazin", "version": "1", "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+    "paths": PATHS,
+    "components": {
+        "schemas": {"Problem": PROBLEM, "Entry": ENTRY, "Submission": SUBMISSION},
+        "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+    },
+}
+
+
+class OpenApi:
+    """``/openapi.json``."""
+
+    def __init__(self) -> None:
+        self._data = json.dumps(DOCUMENT).encode()
+
+    def on_get(self, req: Request, resp: Response) -> None:
+        resp.content_type = "application/json"
+        resp.set_header("Cache-Control", "public, max-age=3600")
+        resp.data = self._data

@@ -1,0 +1,98 @@
+"""Scaled images: ``/binary/{reference_id}/full/{size}/default.jpg``, with and without a rotation of 0, always JPEG."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import BinaryIO, Final, cast
+
+import xxhash
+from falcon import Request, Response
+
+from app.conditional import Validators, not_modified
+from app.library import Library
+from app.lookup import Lookup
+from app.media import HARMLESS, freshness, validators_of
+from app.metrics import Metrics
+from app.problems import Problem, bad_field
+from imaging.size import Size, parse
+from ingest.records import Original
+from storage.errors import BlobError, Unavailable
+from storage.schema import SCALED
+
+REGION: Final = re.compile(r"full|square|(?:pct:)?[0-9]{1,10}(?:\.[0-9]{1,10})?(?:,[0-9]{1,10}(?:\.[0-9]{1,10})?){3}")
+ROTATION: Final = re.compile(r"!?(?:360|(?:[0-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9])(?:\.[0-9]{1,10})?)")
+FILE: Final = re.compile(r"(?:default|color|gray|bitonal)\.(?:jpg|tif|png|gif|jp2|pdf|webp|avif)")
+BOXES: Final = {f"!{width},{height}": table for (width, height), table in SCALED.items()}
+
+JPEG: Final = [("Content-Type", "image/jpeg"), *HARMLESS]
+
+
+class Scaled:
+    def __init__(self, library: Library, lookup: Lookup, metrics: Metrics, max_age: int) -> None:
+        self._store, self._blobs = library.store, library.blobs
+        self._renditions, self._limits = library.renditions, library.limits
+        self._lookup, self._metrics, self._max_age = lookup, metrics, max_age
+
+    def on_get(
+        self, req: Request, resp: Response, reference_id: str, region: str, size: str, file: str, rotation: str = "0"
+    ) -> None:
+        check_offered(region, rotation, file)
+        wanted = parse(size)
+        original = self._lookup.image(reference_id)
+        validators = self._validators(original, wanted)
+        if not_modified(req, validators):
+            resp.status = HTTPStatus.NOT_MODIFIED
+            resp.set_headers(freshness(validators, self._max_age))
+            return
+        resp.data = self._prepared(original, size) or self._rendered(original, wanted)
+        resp.set_headers(JPEG)
+        resp.set_headers(freshness(validators, self._max_age))
+
+    on_head = on_get
+
+    def _validators(self, original: Original, wanted: Size) -> Validators:
+        """Known before anything is decoded: the original's hash, the pixels wanted, and how they are encoded."""
+        width, height = wanted.fit(*_picture(original), self._limits.output_pixels)
+        key = self._renditions.key(original.checksum or "", width, height)
+        return Validators(xxhash.xxh3_128_hexdigest(key.encode()), validators_of(original).modified)
+
+    def _prepared(self, original: Original, size: str) -> bytes | None:
+        """One of the seed's boxes, made at ingest. None where it is missing or damaged: it is rendered then."""
+        table = BOXES.get(size)
+        if table is None or original.attempt is None:
+            return None
+        try:
+            row = self._store.get(table, (original.original_id, original.attempt))
+        except Unavailable:
+            return None  # the cache may have it all the same
+        if row is None:
+            return None
+        data = cast(bytes, row["data"])
+        if xxhash.xxh3_64_hexdigest(data) != row["crc"]:
+            self._metrics.box_damaged()
+            return None
+        return data
+
+    def _rendered(self, original: Original, wanted: Size) -> bytes:
+        blob = original.blob
+        if blob is None:
+            raise BlobError(f"original {original.original_id} is OK and names no bytes")
+        return self._renditions.jpeg(
+            blob.sha256, _picture(original), wanted, lambda: cast(BinaryIO, self._blobs.open(blob))
+        )
+
+
+def check_offered(region: str, rotation: str, file: str) -> None:
+    """Raise 400 for what is no IIIF request (Image API 2.1, 4), 501 for one that isn't offered here."""
+    forms = (("region", region, REGION), ("rotation", rotation, ROTATION), ("quality and format", file, FILE))
+    for field, text, form in forms:
+        if not form.fullmatch(text):
+            raise bad_field(field, "malformed")
+    if (region, rotation, file) != ("full", "0", "default.jpg"):
+        detail = "Only whole images are offered: full/{size}/0/default.jpg."
+        raise Problem(HTTPStatus.NOT_IMPLEMENTED, detail)
+
+
+def _picture(original: Original) -> tuple[int, int]:
+    return original.width or 1, original.height or 1

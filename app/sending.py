@@ -1,0 +1,75 @@
+"""Ways to send the bytes of an original: verified part by part, or unverified by the kernel or by the proxy."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
+
+from falcon import Request, Response
+
+from app.metrics import Metrics
+from app.stream import Stream
+from storage.blobs import Blob, BlobStore
+
+log = logging.getLogger("magazin.http")
+
+
+class Sending(Protocol):
+    def send(self, req: Request, resp: Response, blob: Blob, start: int, stop: int) -> None:
+        """Answer with the bytes [start, stop). Raises the errors of the blob store, and then nothing was set."""
+
+
+class Verified:
+    """Every part is checked before it is sent."""
+
+    def __init__(self, blobs: BlobStore, metrics: Metrics) -> None:
+        self._blobs, self._metrics = blobs, metrics
+
+    def send(self, req: Request, resp: Response, blob: Blob, start: int, stop: int) -> None:
+        request_id = req.context.request_id
+
+        def ended(how: str, error: Exception | None) -> None:
+            self._metrics.stream_ended(how)
+            if error is not None:
+                log.error("request %s cut: %s: %s", request_id, type(error).__name__, error)
+
+        resp.stream = Stream(self._blobs.parts(blob, start, stop), stop - start, ended)
+        resp.content_length = stop - start
+
+
+class ByKernel:
+    """Plain files go out by sendfile (gunicorn's file wrapper), unverified; whatever isn't one goes out verified."""
+
+    def __init__(self, blobs: BlobStore, verified: Sending) -> None:
+        self._blobs, self._verified = blobs, verified
+
+    def send(self, req: Request, resp: Response, blob: Blob, start: int, stop: int) -> None:
+        path = self._blobs.path(blob)
+        if path is None or path.stat().st_size != blob.size or "wsgi.file_wrapper" not in req.env:
+            self._verified.send(req, resp, blob, start, stop)
+            return
+        file = path.open("rb")
+        file.seek(start)
+        resp.stream = file
+        resp.content_length = stop - start  # which is where gunicorn stops
+
+
+class ByProxy:
+    """nginx sends the plain file that X-Accel-Redirect names, unverified. Ranges are sent from here, verified: nginx
+    would answer them under validators of its own."""
+
+    def __init__(self, blobs: BlobStore, verified: Sending, location: str, folder: Path) -> None:
+        self._blobs, self._verified = blobs, verified
+        self._location, self._folder = location, folder
+
+    def send(self, req: Request, resp: Response, blob: Blob, start: int, stop: int) -> None:
+        path = self._blobs.path(blob)
+        if path is None or resp.status_code != HTTPStatus.OK:
+            self._verified.send(req, resp, blob, start, stop)
+            return
+        inside = path.relative_to(self._folder).as_posix()
+        resp.set_header("X-Accel-Redirect", quote(self._location + inside))
+        resp.data = b""
