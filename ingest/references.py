@@ -133,7 +133,7 @@ class References:
             return None
         present = Reference.of(reference_row) if reference_row else None
         if present is None or (present.original_id, present.generation) != (original_id, generation):
-            wanted = Reference(reference_id, original_id, context, generation, url, self._ids.ordered())
+            wanted = Reference(reference_id, original_id, context, generation, url, self._tag())
             if not self._point(present, wanted):
                 return None
             present = wanted
@@ -176,6 +176,10 @@ class References:
         if not self._store.commit(ORIGINALS, (original.original_id,), [Put(original.row(), ABSENT)]):
             raise Unavailable(f"original id {original.original_id} is in use already; try again")
         return original
+
+    def _tag(self) -> str:
+        """Of one attachment, never used again: so a slow deleter can't hit the next one's index rows."""
+        return self._ids.ordered()
 
     def _point(self, present: Reference | None, wanted: Reference) -> bool:
         """Commit a reference between its index rows: the new ones before, the old ones dropped after."""

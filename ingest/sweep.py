@@ -145,8 +145,7 @@ class Sweep:
     def original(self, original_id: str, grace: int) -> None:
         """Retire and erase an original that nobody refers to."""
         while True:
-            event = next(events(self._store, original_id), None)  # before the original: «absent» must be the later look
-            row = self._store.get(ORIGINALS, (original_id,))
+            event, row = self._look(original_id)
             if row is None:
                 if event is not None:  # else it may be newborn
                     self._store.erase(BINARYREFS_ORIGINAL, (original_id,))
@@ -167,10 +166,19 @@ class Sweep:
             if outcome:
                 original = dataclasses.replace(retired, rev=outcome.rev)
                 break
-        if is_referenced(self._store, original_id):
+        if self._look_again(original):
             self._report.referenced += 1
             return
         self._erase(original)
+
+    def _look(self, original_id: str) -> tuple[Row | None, Row | None]:
+        """The newest event, and only then the original: «absent» must be the later look."""
+        event = next(events(self._store, original_id), None)
+        return event, self._store.get(ORIGINALS, (original_id,))
+
+    def _look_again(self, original: Original) -> bool:
+        """Whether a PUT that had seen it before it was retired has attached to it since; it then stays retired."""
+        return is_referenced(self._store, original.original_id)
 
     def blob(self, original_id: str, attempt: str) -> None:
         """Erase an attempt that its original doesn't name."""
