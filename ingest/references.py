@@ -184,8 +184,7 @@ class References:
     def _point(self, present: Reference | None, wanted: Reference) -> bool:
         """Commit a reference between its index rows: the new ones before, the old ones dropped after."""
         started = self._clock()
-        writes: list[tuple[Table, Row]] = [_event(wanted.original_id, wanted.attached, wanted.reference_id)]
-        writes.append((BINARYREFS_CONTEXT, _context_entry(wanted)))
+        writes = index_rows(wanted)
         if present is not None and present.original_id != wanted.original_id:
             writes += self._release(present)
         self._store.put_many(writes)
@@ -310,6 +309,14 @@ class _Remembered:
 
     def clear(self) -> None:
         self._found.clear()
+
+
+def index_rows(reference: Reference) -> list[tuple[Table, Row]]:
+    """The rows that stand in the indexes for as long as the reference does."""
+    return [
+        _event(reference.original_id, reference.attached, reference.reference_id),
+        (BINARYREFS_CONTEXT, _context_entry(reference)),
+    ]
 
 
 def _event(original_id: str, event: str, reference_id: str) -> tuple[Table, Row]:

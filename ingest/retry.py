@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ingest.records import Original, Status
 from ingest.references import References
 from ingest.schedule import queue_rows
+from ingest.tablewalk import every_row
 from storage.ids import Clock
 from storage.interface import Store
 from storage.schema import ORIGINALS
@@ -62,12 +63,8 @@ class Retry:
 
     def _candidates(self, wanted: Wanted) -> Iterator[Original]:
         if wanted.context is None:
-            cursor: bytes | None = None
-            while True:
-                rows, cursor = self._store.scan(ORIGINALS, cursor, PAGE)
-                yield from map(Original.of, rows)
-                if cursor is None:
-                    return
+            yield from map(Original.of, every_row(self._store, ORIGINALS))
+            return
         after = None
         while page := self._references.page(wanted.context, after=after, limit=PAGE):
             yield from (original for _, original in page)

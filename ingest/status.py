@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 from ingest.queue import Queue
 from ingest.records import Original, Status
+from ingest.tablewalk import every_row
 from storage.ids import Clock
 from storage.interface import Store
 from storage.schema import ORIGINALS
-from storage.table import Row
 
-PAGE = 1000
 COLUMNS = ("status", "outcome", "host", "size", "retired")
 
 
@@ -66,7 +65,7 @@ class Overview:
     def holdings(self) -> Holdings:
         """All originals, counted. Costs a walk over the whole table."""
         found = Holdings()
-        for row in self._rows(COLUMNS):
+        for row in every_row(self._store, ORIGINALS, COLUMNS):
             found.statuses[row["status"]] += 1
             found.retired += bool(row["retired"])
             if row["status"] == Status.OK:
@@ -78,17 +77,9 @@ class Overview:
 
     def failures(self) -> Iterator[Original]:
         """Every original that ended in ERROR, or failed and is to be tried again."""
-        for row in self._rows(None):
+        for row in every_row(self._store, ORIGINALS):
             if row["status"] in (Status.ERROR, Status.RETRY):
                 yield Original.of(row)
-
-    def _rows(self, columns: tuple[str, ...] | None) -> Iterator[Row]:
-        cursor: bytes | None = None
-        while True:
-            rows, cursor = self._store.scan(ORIGINALS, cursor, PAGE, columns)
-            yield from rows
-            if cursor is None:
-                return
 
 
 def _count(queue: HostQueue, original: Original, now: int) -> None:

@@ -1,0 +1,125 @@
+"""Check everything: each original's bytes, queue and index rows, each reference, and what lies about.
+
+Runs beside everything else. Whatever looks wrong is looked at a second time before it counts, since others write at
+the same time. Missing index rows are put back, stale ones deleted, litter is announced to the sweep; bytes are never
+touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ingest.announcements import HOUR, SHARDS, Litter, announcement
+from ingest.findings import Findings, Wrong
+from ingest.indexes import Indexes
+from ingest.leases import Mark
+from ingest.liveness import is_referenced
+from ingest.recent import Recent
+from ingest.records import Original, Status
+from ingest.references import References
+from ingest.scaled import DamagedBox, prepared
+from ingest.schedule import queue_rows
+from ingest.tablewalk import every_row
+from storage.blobs import BlobStore
+from storage.ids import Clock
+from storage.interface import Store
+from storage.schema import BOXES, CANDIDATES, ORIGINALS, SCALED
+from storage.table import Row, Table
+
+PAGE = 500
+
+
+class Check:
+    def __init__(self, store: Store, blobs: BlobStore, references: References, clock: Clock) -> None:
+        self._store, self._blobs, self._references, self._clock = store, blobs, references, clock
+
+    def run(self, *, bytes_too: bool = True, progress: Callable[[int], object] = lambda done: None) -> Findings:
+        """Check all. ``bytes_too``: read and verify what is stored, else only rows. ``progress`` is told how many
+        originals are done. StoreErrors pass."""
+        found = Findings()
+        for row in every_row(self._store, ORIGINALS):
+            self._original(Original.of(row), bytes_too, found)
+            found.originals += 1
+            progress(found.originals)
+        indexes = Indexes(self._store, self._references, self._clock, found)
+        suspects = [*indexes.check_references(), *indexes.drop_stale(), *self._unnamed(found)]
+        indexes.check_urls()
+        self._announce(suspects, found)
+        return found
+
+    def _original(self, original: Original, bytes_too: bool, found: Findings) -> None:
+        found.statuses[original.status] += 1
+        if not is_referenced(self._store, original.original_id):
+            found.unreferenced += 1
+            if original.retired:
+                return  # a sweep is taking it away
+        if original.status == Status.OK:
+            found.bytes += original.size or 0
+            self._indexed(original, Recent.rows(original) if original.is_image else [], Wrong.INDEX, found)
+            if bytes_too:
+                self._stored(original, found)
+        elif original.status in (Status.PROCESSING, Status.RETRY) and original.due is not None:
+            self._indexed(original, queue_rows(original), Wrong.QUEUE, found)
+
+    def _indexed(self, original: Original, rows: list[tuple[Table, Row]], kind: Wrong, found: Findings) -> None:
+        missing = [(table, row) for table, row in rows if self._store.get(table, table.key_of(row)) is None]
+        if missing and self._stands(original):
+            names = ", ".join(table.name for table, _ in missing)
+            found.add(kind, f"original {original.original_id} ({original.status}) was missing from {names}")
+            self._store.put_many(rows)
+
+    def _stored(self, original: Original, found: Findings) -> None:
+        blob = original.blob
+        if blob is None:
+            found.add(Wrong.DAMAGED, f"original {original.original_id} is OK and names no bytes")
+            return
+        for damage in self._blobs.verify(blob):
+            if not self._stands(original):
+                return
+            found.add(Wrong.DAMAGED, f"{damage}; {original.url}")
+        for box in BOXES:
+            try:
+                prepared(self._store, original, box)
+            except DamagedBox as error:
+                found.add(Wrong.SCALED, str(error))
+                self._store.erase(SCALED[box], (original.original_id, original.attempt))
+
+    def _stands(self, original: Original) -> bool:
+        """Whether the original still is as it was, so that what was found missing really is."""
+        row = self._store.get(ORIGINALS, (original.original_id,), ("retired",))
+        return row is not None and row["rev"] == original.rev
+
+    def _unnamed(self, found: Findings) -> Iterator[tuple[Litter, str]]:
+        """Bytes and prepared images of attempts that no original names."""
+        unnamed = set()
+        for owner, attempt in self._attempts():
+            row = self._store.get(ORIGINALS, (owner,), ("attempt", "trying"))
+            if row is None or attempt not in (row["attempt"], row["trying"]):
+                unnamed.add(f"{owner}/{attempt}")
+        found.unnamed = len(unnamed)
+        return ((Litter.BLOB, name) for name in unnamed)
+
+    def _attempts(self) -> Iterator[tuple[str, str]]:
+        for stored in self._blobs.scan():
+            yield stored.owner, stored.attempt
+        for table in SCALED.values():
+            for row in every_row(self._store, table, ("original_id", "attempt")):
+                yield row["original_id"], row["attempt"]
+
+    def _announce(self, suspects: list[tuple[Litter, str]], found: Findings) -> None:
+        known = self._announced() if suspects else set()
+        for kind, name in suspects:
+            if (kind.value, name) not in known:
+                found.announced += 1
+                self._store.put(*announcement(kind, name, self._clock()))
+
+    def _announced(self) -> set[tuple[str, str]]:
+        now = self._clock() // HOUR
+        known = set()
+        for hour in range(max(Mark(self._store, "candidates").read(), now - 400 * 24), now + 1):
+            for shard in range(SHARDS):
+                after: tuple[str, ...] | None = None
+                while page := self._store.read(CANDIDATES, (hour, shard), after=after, limit=PAGE):
+                    known |= {(row["kind"], row["id"]) for row in page}
+                    after = (page[-1]["kind"], page[-1]["id"])
+        return known
