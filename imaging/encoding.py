@@ -32,3 +32,6 @@ class Encoding:
             Q=self.quality, optimize_coding=False, interlace=False, subsample_mode="on", keep="none"
         )
         return data
+
+
+STANDARD: Final = Encoding()

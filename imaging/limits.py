@@ -18,12 +18,10 @@ class Limits:
     streamed_pixels: int = 2_000_000_000
     """Pixels of a picture that is decoded row by row or tile by tile."""
     whole_frame_bytes: int = 256 * 1024 * 1024
-    """Encoded bytes of GIF, WebP, AVIF and HEIC, which their decoders keep in memory."""
-    frames: int = 1_000
-    """Frames that are counted; what lies behind the first is never decoded."""
+    """Encoded bytes of WebP, AVIF, HEIC and a GIF's first frame, which their decoders keep in memory."""
     pages: int = 10_000
     """Pages of a TIFF; one with more is refused."""
     output_pixels: int = 100_000_000
     """Pixels of a rendition."""
-    seconds: float = 60.0
+    seconds: float = 300.0
     """Time for one decoding, measured on a monotonic clock."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
 from imaging import scale
-from imaging.encoding import Encoding
+from imaging.encoding import STANDARD, Encoding
 from imaging.errors import ImageError
 from imaging.limits import Limits
 from imaging.size import Size
@@ -19,7 +19,7 @@ class Cache(Protocol):
 
 
 class Renditions:
-    def __init__(self, cache: Cache, limits: Limits, encoding: Encoding = Encoding()) -> None:  # noqa: B008
+    def __init__(self, cache: Cache, limits: Limits, encoding: Encoding = STANDARD) -> None:
         self._cache, self._limits, self._encoding = cache, limits, encoding
 
     def jpeg(
