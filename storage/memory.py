@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from storage.errors import BrokenPromise, SchemaMismatch
 from storage.table import ABSENT, Expect, Key, Kind, Outcome, Put, Remove, Row, Slice, Table
-from storage.validation import check_changes, check_key, require, whole_row
+from storage.validation import check_changes, check_key, check_slice, require, whole_row
 
 
 class Partition:
@@ -57,7 +57,7 @@ class MemoryStore:
         with self._lock:
             for table in tables:
                 known = self._tables.setdefault(table.name, table)
-                if (known.key, known.kind, dict(known.columns)) != (table.key, table.kind, dict(table.columns)):
+                if _shape(known) != _shape(table):
                     raise SchemaMismatch(f"table {table.name} exists with another shape")
                 self._data.setdefault(table.name, {})
 
@@ -96,7 +96,7 @@ class MemoryStore:
         reverse: bool = False,
         columns: Sequence[str] | None = None,
     ) -> list[Row]:
-        check_key(table, partition, table.partition)
+        check_slice(table, partition, prefix, after, before, limit)
         with self._lock:
             held = self._data[table.name].get(partition)
             if held is None:
@@ -217,6 +217,10 @@ def _is_as(expect: Expect, row: Row | None) -> bool:
     if expect is ABSENT:
         return row is None
     return row is not None and row["rev"] == expect
+
+
+def _shape(table: Table) -> tuple[object, ...]:
+    return table.partition, table.clustering, table.kind, dict(table.columns)
 
 
 def _at(order: list[Any], bound: Key) -> int:

@@ -27,6 +27,18 @@ def check_key(table: Table, key: Key, names: tuple[str, ...]) -> Key:
     return key
 
 
+def check_slice(table: Table, partition: Key, prefix: Key, after: Key | None, before: Key | None, limit: int) -> None:
+    """Raise ValueError for a slice that names more than there is, with other types, or less than no rows."""
+    check_key(table, partition, table.partition)
+    rest = table.clustering[len(prefix) :]
+    check_key(table, prefix, table.clustering[: len(prefix)])
+    for bound in (after, before):
+        if bound is not None:
+            check_key(table, bound, rest[: max(1, len(bound))])
+    if limit < 0:
+        raise ValueError(f"table {table.name}: a limit of {limit} rows")
+
+
 def whole_row(table: Table, row: Row) -> Row:
     """The row with every declared column, None where unset. Raises ValueError for what doesn't fit, or TooLarge."""
     unknown = row.keys() - table.columns.keys() - {"rev"}
