@@ -15,16 +15,17 @@ hypothesis (the extra ``tests``). Blob stores subclass :class:`BlobContract` in 
 
 import pytest
 
-for part in ("rows", "reads", "commits", "model"):
+for part in ("rows", "plain", "reads", "commits", "model"):
     pytest.register_assert_rewrite(f"storage.contract_{part}")
 
 from storage.contract_commits import CommitContract  # noqa: E402
 from storage.contract_model import ModelContract  # noqa: E402
+from storage.contract_plain import PlainContract  # noqa: E402
 from storage.contract_reads import ReadContract  # noqa: E402
 from storage.contract_rows import TABLES  # noqa: E402
 
 __all__ = ["TABLES", "StoreContract"]
 
 
-class StoreContract(ReadContract, CommitContract, ModelContract):
+class StoreContract(PlainContract, ReadContract, CommitContract, ModelContract):
     """Every promise of :class:`storage.interface.Store`."""

@@ -1,4 +1,4 @@
-"""The contract of rows, third part: compare and set, and units."""
+"""The contract of rows, fourth part: compare and set, and units."""
 
 from __future__ import annotations
 

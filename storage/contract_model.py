@@ -1,4 +1,4 @@
-"""The contract of rows, fourth part: a table of each kind against dicts, in sequences that hypothesis makes up."""
+"""The contract of rows, fifth part: a table of each kind against dicts, in sequences that hypothesis makes up."""
 
 from __future__ import annotations
 

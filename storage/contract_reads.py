@@ -1,4 +1,4 @@
-"""The contract of rows, second part: slices, the fan-out and the walk through a whole table."""
+"""The contract of rows, third part: slices, the fan-out and the walk through a whole table."""
 
 from __future__ import annotations
 
@@ -193,8 +193,9 @@ class ReadContract(RowContract):
                 store.commit(CELLS, (name,), [Put({"row": name, "kind": number, "column": "c"}, ABSENT)])
                 keys.add((name, number, "c"))
         seen: set[Key] = set()
+        cursor: bytes | None = None
         for handle in itertools.cycle((store, other)):
-            page, cursor = handle.scan(table, cursor if seen else None, limit=limit)
+            page, cursor = handle.scan(table, cursor, limit=limit)
             assert len(page) <= limit
             seen |= {table.key_of(row) for row in page}
             if cursor is None:
