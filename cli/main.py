@@ -34,7 +34,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        found = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        module = importlib.import_module(COMMANDS[cmd_name])
+        found = getattr(module, "settings_" if cmd_name == "settings" else cmd_name)
         assert isinstance(found, click.Command)
         return found
 

@@ -122,6 +122,10 @@ class Fetch:
     deadline: float = setting(3600.0, kinds.SPAN_OF_TIME, "How long one fetch may take in all.")
     max_bytes: int = setting(10_000_000_000, kinds.SIZE, "The largest original.")
     max_redirects: int = setting(10, kinds.number(0, 50), "Redirects that are followed; each passes the same checks.")
+    retry_after_cap: float = setting(
+        86400.0, kinds.SPAN_OF_TIME, "The longest that a source may put off the next try with Retry-After."
+    )
+    ca_file: str = setting("", kinds.TEXT, "A PEM file of the authorities to trust. Empty: those of certifi.")
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,6 @@ class Worker:
         "How long to wait after the first failure, the second, …; the last one repeats.",
     )
     jitter: float = setting(0.2, kinds.FRACTION, "Each wait is made longer at random, by up to this part of it.")
-    idle: float = setting(1.0, kinds.SPAN_OF_TIME, "How long an idle worker waits before it looks again.")
 
 
 @dataclass(frozen=True)
@@ -153,17 +156,18 @@ class Images:
     whole_frame_bytes: int = setting(
         256 * 1024**2, kinds.SIZE, "Largest file of a format that is read whole: AVIF, HEIC, WebP, GIF."
     )
-    frames: int = setting(1_000, kinds.number(1), "Frames of an animation that are counted; only the first is drawn.")
     pages: int = setting(10_000, kinds.number(1), "Pages of a TIFF; one with more is kept without images.")
     output_pixels: int = setting(100_000_000, kinds.number(1), "Largest image made.")
-    seconds: float = setting(60.0, kinds.SPAN_OF_TIME, "How long one decoding may take.")
+    seconds: float = setting(300.0, kinds.SPAN_OF_TIME, "How long one decoding may take.")
     decoders: int = setting(2, kinds.number(1, 256), "Images that one worker process decodes at once.")
     boxes: bool = setting(True, kinds.SWITCH, "Make the four boxes (800×600 … 116×87) at ingest.")
     quality: int = setting(75, kinds.number(1, 100), "Quality of the JPEG made.")
     background: tuple[int, ...] = setting(
         (255, 255, 255), kinds.COLOUR, "What shows through transparent pixels in JPEG."
     )
-    untrusted: bool = setting(False, kinds.SWITCH, "Also use the loaders that libvips marks as untrusted.")
+    concurrency: int = setting(
+        1, kinds.number(1, 64), "Threads that work on one image. 1 costs the least where requests run side by side."
+    )
 
 
 @dataclass(frozen=True)

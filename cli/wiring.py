@@ -9,20 +9,32 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from app.application import App, create_app
+from app.application import create_app
 from app.library import Library
 from app.options import Options
+from app.problems import App
 from app.tokens import Tokens
 from cli.settings import Settings
 from imaging.encoding import Encoding
+from imaging.libvips import configure
 from imaging.limits import Limits
 from imaging.renditions import Renditions
+from ingest.backoff import Backoff
+from ingest.check import Check
+from ingest.claims import Claims
+from ingest.fetch.fetcher import Fetcher
 from ingest.fetch.guard import Guard, Network, Resolve
+from ingest.jobs import Jobs
 from ingest.logs import Logs
 from ingest.owner import this_process
+from ingest.pictures import Pictures
+from ingest.queue import Queue
 from ingest.recent import Recent
 from ingest.references import References
+from ingest.retry import Retry
+from ingest.status import Overview
 from ingest.sweep import Sweep
+from ingest.worker import Worker
 from storage import plugins
 from storage.blobs import BlobStore
 from storage.cache import Cache
@@ -52,6 +64,7 @@ class Magazin:
     ) -> None:
         self.settings, self.clock, self.ids, self.owner = settings, clock, Ids(clock), this_process()
         self._resolve, self._allow = resolve, allow
+        configure(settings.images.concurrency)
 
     @cached_property
     def store(self) -> Store:
@@ -126,7 +139,14 @@ class Magazin:
     @cached_property
     def limits(self) -> Limits:
         images = self.settings.images
-        return Limits(whole_frame_pixels=images.whole_frame_pixels, streamed_pixels=images.streamed_pixels)
+        return Limits(
+            whole_frame_pixels=images.whole_frame_pixels,
+            streamed_pixels=images.streamed_pixels,
+            whole_frame_bytes=images.whole_frame_bytes,
+            pages=images.pages,
+            output_pixels=images.output_pixels,
+            seconds=images.seconds,
+        )
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -140,6 +160,81 @@ class Magazin:
     @cached_property
     def sweep(self) -> Sweep:
         return Sweep(self.store, self.blobs, self.references, owner=self.owner, clock=self.clock)
+
+    @cached_property
+    def queue(self) -> Queue:
+        return Queue(
+            self.store,
+            self.claims,
+            owner=self.owner,
+            clock=self.clock,
+            connections=self.settings.worker.per_host,
+        )
+
+    @cached_property
+    def claims(self) -> Claims:
+        return Claims(self.store, owner=self.owner, ids=self.ids, clock=self.clock)
+
+    @cached_property
+    def fetcher(self) -> Fetcher:
+        fetch = self.settings.fetch
+        return Fetcher(
+            self.guard,
+            user_agent=fetch.user_agent,
+            connect_timeout=fetch.connect_timeout,
+            read_timeout=fetch.read_timeout,
+            deadline=fetch.deadline,
+            max_bytes=fetch.max_bytes,
+            max_redirects=fetch.max_redirects,
+            retry_after_cap=fetch.retry_after_cap,
+            ca_file=fetch.ca_file or None,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        images, worker = self.settings.images, self.settings.worker
+        pictures = Pictures(
+            self.blobs,
+            limits=self.limits,
+            encoding=self.encoding,
+            prepare_boxes=images.boxes,
+            decoders=images.decoders,
+        )
+        return Jobs(
+            self.store,
+            self.blobs,
+            fetcher=self.fetcher,
+            pictures=pictures,
+            logs=self.logs,
+            clock=self.clock,
+            backoff=Backoff(worker.backoff, worker.jitter, worker.max_failures),
+        )
+
+    def worker(self) -> Worker:
+        """The worker, which also sweeps."""
+        settings = self.settings
+        grace = int(settings.sweep.grace * 1_000_000)
+        sweeps = settings.sweep.interval > 0
+        return Worker(
+            self.queue,
+            self.jobs,
+            threads=settings.worker.threads,
+            sweep=(lambda: self.sweep.run(grace)) if sweeps else (lambda: None),
+            sweep_interval=settings.sweep.interval if sweeps else 3600.0,
+        )
+
+    @cached_property
+    def check(self) -> Check:
+        return Check(self.store, self.blobs, self.references, self.clock)
+
+    @cached_property
+    def retry(self) -> Retry:
+        return Retry(self.store, self.references, self.clock)
+
+    @cached_property
+    def overview(self) -> Overview:
+        return Overview(self.store, self.queue, self.clock)
 
     def application(self) -> App:
         """The WSGI application."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.application import App
+from app.problems import App
 from cli import sources
 from cli.settings import Settings
 from cli.wiring import Magazin
