@@ -149,10 +149,12 @@ def _host(text: str) -> str:
             if "%" in text:
                 raise ValueError("a zone means something on this machine only")
             return str(IPv6Address(text[1:-1]))
+        if len(text) > 254:
+            raise ValueError("too long for a host name")
         if not text.isascii():
             text = idna.encode(text, uts46=True).decode("ascii")
         text = text.lower()
-        if not _NAME.fullmatch(text) or len(text) > 254:
+        if not _NAME.fullmatch(text):
             raise ValueError("not a host name")
         literal(text)
     except (ValueError, OSError) as error:  # OSError: the last label is a number, yet the whole is no address
