@@ -51,8 +51,8 @@ class Counts:
 
 
 class Cache:
-    """``size_limit``: bytes of database and value files together, without the write-ahead log of about 4 MiB; it holds
-    after every write. ``file_limit``: value files, of which there is one for each value of 1 MB or more; besides them
+    """``size_limit``: bytes of database and value files together, without the write-ahead log (up to about 8 MiB); it
+    holds after every write. ``file_limit``: value files, of which there is one for each value of 1 MB or more; besides them
     there are at most 256 folders and half a dozen files. ``wait`` (seconds), ``waiters``: see
     :class:`~storage.singleflight.SingleFlight`.
 
@@ -86,6 +86,11 @@ class Cache:
         self._closed_until = self._unwritten_until = self._sweep_at = -math.inf
         self._keeps = True
         self._flights = SingleFlight(wait=self._wait, waiters=self._waiters, clock=self._clock)
+
+    def _start_in_fork(self) -> None:
+        """In a forked child, where threads, locks and connections are the parent's."""
+        self._locks.after_fork()
+        self._start()
 
     def get(self, key: str) -> bytes | None:
         """The value, unless it is missing, found damaged (then it is removed) or the cache is out of order."""
@@ -130,11 +135,6 @@ class Cache:
         rows, self._rows = self._rows, None
         if rows is not None:
             rows.close()
-
-    def after_fork(self) -> None:
-        """In a forked child, called by the hook below: threads, locks and connections stayed with the parent."""
-        self._locks.after_fork()
-        self._start()
 
     def _look(self, name: bytes) -> bytes | None:
         rows = self._opened()
@@ -300,7 +300,7 @@ def _before_fork() -> None:
 
 def _after_fork_in_child() -> None:
     for cache in list(_caches):
-        cache.after_fork()
+        cache._start_in_fork()
 
 
 os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)

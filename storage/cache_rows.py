@@ -24,7 +24,7 @@ DATABASE: str = diskcache.core.DBNAME
 INLINE_BELOW = 1_000_000
 """Bytes; smaller values lie in the database, where reading them costs half of what a file does."""
 
-_FORMAT = 1
+_APPLICATION, _FORMAT = 0x4D61675A, 1  # marks in the header of the database: whose it is, and how seals are made
 _PAGE = 16 * 1024  # at 4 KiB a value of 90 KB takes three times as long to read
 _LOG_PAGES = 256  # of the write-ahead log: 4 MiB before it is written back, and no more stays on the disk
 _LOCKED = 0.5  # seconds to wait for another's write
@@ -60,7 +60,7 @@ _PASSING = {
 
 
 class Hindered(Exception):
-    """No fault of the database: a full disk, a missing permission, a folder that is gone."""
+    """No fault of the database: a full disk, a missing permission, a folder that is gone or another program's."""
 
 
 class Locked(Hindered):
@@ -68,7 +68,7 @@ class Locked(Hindered):
 
 
 class Broken(Exception):
-    """The database is damaged, of another kind or was tampered with. Only a new one helps."""
+    """The database is damaged, of another format or was tampered with. Only a new one helps."""
 
 
 class Unsound(Exception):
@@ -158,7 +158,7 @@ class Rows:
     def __init__(
         self, folder: Path, files: ValueFiles, *, size_limit: int, file_limit: int, evicted: Callable[[int], None]
     ) -> None:
-        self._path, self._files = folder / DATABASE, files
+        self._path, self._log, self._files = folder / DATABASE, folder / f"{DATABASE}-wal", files
         with _told():
             _prepare(self._path)
             rows = _Diskcache(str(folder), timeout=_LOCKED, disk=_Disk, size_limit=size_limit, **_SETTINGS)
@@ -193,6 +193,8 @@ class Rows:
             if arrival.file is not None:
                 self._files.remove(arrival.file)
             raise
+        with _told():
+            self._trim_log()
 
     def remove(self, name: bytes) -> None:
         with _told():
@@ -206,6 +208,12 @@ class Rows:
     def in_place(self) -> bool:
         """Whether the database that is open here still is the one that others would open."""
         return self._identity is not None and identity(self._path) == self._identity
+
+    def _trim_log(self) -> None:
+        # SQLite begins the log anew only at a moment without readers, which never comes under load.
+        with suppress(FileNotFoundError):
+            if self._log.stat().st_size > 2 * _LOG_PAGES * _PAGE:
+                self._rows._sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
         """Close this thread's connection. Those of other threads close with the threads, or with this object."""
@@ -235,12 +243,16 @@ def _prepare(path: Path) -> None:
         connection.execute(f"PRAGMA page_size = {_PAGE}")
         connection.execute("PRAGMA auto_vacuum = FULL")
         connection.execute("BEGIN IMMEDIATE")
+        (owner,) = connection.execute("PRAGMA application_id").fetchone()
         (form,) = connection.execute("PRAGMA user_version").fetchone()
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        if form == 0 and not tables:
+        if (owner, form, tables) == (0, 0, set()):
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {_FORMAT}")
+        elif owner != _APPLICATION:
+            raise Hindered(f"{path} belongs to another program")
         elif form != _FORMAT:
-            raise Broken("a database of another kind")
+            raise Broken(f"format {form}")
         if "Settings" in tables:
             known = {*_SETTINGS, *diskcache.core.METADATA, "size_limit"}
             strange = {key for (key,) in connection.execute("SELECT key FROM Settings")} - known
