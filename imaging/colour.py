@@ -10,7 +10,23 @@ Image = Any
 """A pyvips.Image: pyvips has no types."""
 
 _PROFILE: Final = "icc-profile-data"
-_GRAYS: Final = ("b-w", "grey16")
+_SPACES: Final = {"b-w": b"GRAY", "grey16": b"GRAY", "cmyk": b"CMYK", "lab": b"Lab ", "labs": b"Lab "}
+"""What a profile says of its colour space (ICC.1, 7.2.6), by libvips' interpretation; RGB for all others."""
+_BANDS: Final = {b"GRAY": 1, b"RGB ": 3, b"CMYK": 4, b"Lab ": 3}
+_WHITES: Final = {"float": 1, "double": 1, "uint": 2**32 - 1, "int": 2**31 - 1}
+
+
+def ordinary(image: Image) -> Image:
+    """Of scientific images, the first bands, in an ordinary range: floats from 0 to 1, integers by their size."""
+    wide = image.format == "ushort"
+    if image.interpretation == "multiband":
+        colour = ("rgb16" if wide else "srgb") if image.bands > 2 else ("grey16" if wide else "b-w")
+        image = image.copy(interpretation=colour)
+    if image.interpretation in ("b-w", "srgb") and image.format in _WHITES:
+        image = (image * (255 / _WHITES[image.format])).cast("uchar")
+    bands = _BANDS[_space(image)]
+    # one more is transparency, several are anybody's guess
+    return image if image.bands <= bands + 1 else image[:bands]
 
 
 def to_srgb(image: Image) -> Image:
@@ -19,17 +35,19 @@ def to_srgb(image: Image) -> Image:
     Gray without a profile stays gray. Without a profile, CMYK is taken for the fallback profile that libvips carries,
     anything else for sRGB. Transparency is kept, in 8 bits.
     """
+    space = _space(image)
     intent = {"intent": "relative", "black_point_compensation": True}
-    cmyk = image.interpretation == "cmyk"
     if image.get_typeof(_PROFILE):
-        try:
-            return image.icc_transform("srgb", embedded=True, **intent)
-        except pyvips.Error:
-            image = image.copy()
-            image.remove(_PROFILE)
-    if cmyk:
+        if image.get(_PROFILE)[16:20] == space:
+            try:
+                return image.icc_transform("srgb", embedded=True, **intent)
+            except pyvips.Error:
+                pass  # a profile that lcms can't read
+        image = image.copy()
+        image.remove(_PROFILE)
+    if space == b"CMYK":
         return image.icc_transform("srgb", input_profile="cmyk", **intent)
-    return image.colourspace("b-w" if image.interpretation in _GRAYS else "srgb")
+    return image.colourspace("b-w" if space == b"GRAY" else "srgb")
 
 
 def flatten(image: Image, background: tuple[int, int, int]) -> Image:
@@ -37,3 +55,7 @@ def flatten(image: Image, background: tuple[int, int, int]) -> Image:
     if not image.hasalpha():
         return image
     return image.colourspace("srgb").flatten(background=list(background))
+
+
+def _space(image: Image) -> bytes:
+    return _SPACES.get(image.interpretation, b"RGB ")

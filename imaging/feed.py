@@ -99,5 +99,5 @@ def _custom(blocks: Blocks, errors: list[BaseException]) -> pyvips.SourceCustom:
 
 def _reason(error: pyvips.Error) -> str:
     """libvips' messages pile up, one to a line; the first is the cause."""
-    lines = [line.strip() for line in str(error.detail or error.message).splitlines()]
+    lines = [line.strip() for line in str(error.detail).splitlines()]
     return next((line for line in lines if line), "can't be decoded")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pyvips
 
 from imaging.formats import FORMATS
@@ -17,6 +19,8 @@ def configure(concurrency: int) -> None:
     pyvips.cache_set_max(0)
     # Only the loaders of ``formats`` are ever called, by name; this bars the others also from within those.
     pyvips.block_untrusted_set(True)
+    # pyvips logs each step of each operation as information
+    logging.getLogger("pyvips").setLevel(logging.WARNING)
 
 
 def version() -> tuple[int, int, int]:

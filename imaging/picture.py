@@ -38,10 +38,14 @@ class Picture:
     """EXIF's, 1 to 8."""
     tiled: bool = False
 
+    def as_stored(self, width: int, height: int) -> tuple[int, int]:
+        """These displayed dimensions in terms of the stored pixels, or the other way round."""
+        return (height, width) if self.orientation in _QUARTER_TURNS else (width, height)
+
     @property
     def stored(self) -> tuple[int, int]:
         """Width and height of the pixels as they are stored."""
-        return (self.height, self.width) if self.orientation in _QUARTER_TURNS else (self.width, self.height)
+        return self.as_stored(self.width, self.height)
 
 
 def inspect(reader: BinaryIO, limits: Limits) -> Picture:
