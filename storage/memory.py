@@ -119,8 +119,8 @@ class MemoryStore:
         if cursor is not None:
             last = json.loads(cursor)
             rows = [row for row in rows if _sortable(table, row) > last]
-        page = rows[:limit]
-        more = _encode(_sortable(table, page[-1])) if len(rows) > limit else None
+        page = rows[: max(1, limit)]
+        more = _encode(_sortable(table, page[-1])) if len(rows) > len(page) else None
         return [_chosen(table, row, columns) for row in page], more
 
     def put(self, table: Table, row: Row) -> None:

@@ -21,7 +21,7 @@ HOMES = {
     "diskcache": ["storage/cache_rows.py"],
     "requests": ["ingest/fetch/"],
     "urllib3": ["ingest/fetch/"],
-    "apsw": ["storage/sqlite.py"],
+    "apsw": ["storage/sqlite"],
     "sqlite3": ["storage/sqlite.py", "storage/cache_rows.py"],
     "gunicorn": ["cli/"],
     "click": ["cli/"],
