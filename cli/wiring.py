@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import socket
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from ingest.claims import Claims
 from ingest.fetch.fetcher import Fetcher
 from ingest.fetch.guard import Guard, Network, Resolve
 from ingest.jobs import Jobs
+from ingest.localfiles import LocalFiles
 from ingest.logs import Logs
 from ingest.owner import this_process
 from ingest.pictures import Pictures
@@ -213,16 +215,23 @@ class Magazin:
 
     def worker(self) -> Worker:
         """The worker, which also sweeps."""
-        settings = self.settings
-        grace = int(settings.sweep.grace * 1_000_000)
-        sweeps = settings.sweep.interval > 0
-        return Worker(
-            self.queue,
-            self.jobs,
-            threads=settings.worker.threads,
-            sweep=(lambda: self.sweep.run(grace)) if sweeps else (lambda: None),
-            sweep_interval=settings.sweep.interval if sweeps else 3600.0,
-        )
+        sweep = self.settings.sweep
+        if sweep.interval == 0:
+            return self.hands()
+        grace = int(sweep.grace * 1_000_000)
+        return self._worker(lambda: self.sweep.run(grace), sweep.interval)
+
+    def hands(self) -> Worker:
+        """A worker that only works the queue off."""
+        return self._worker(lambda: None, 3600.0)
+
+    def _worker(self, sweep: Callable[[], object], interval: float) -> Worker:
+        threads = self.settings.worker.threads
+        return Worker(self.queue, self.jobs, threads=threads, sweep=sweep, sweep_interval=interval)
+
+    @cached_property
+    def local_files(self) -> LocalFiles:
+        return LocalFiles(self.store, self.references, self.claims, self.jobs, self.settings.fetch.max_bytes)
 
     @cached_property
     def check(self) -> Check:
