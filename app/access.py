@@ -10,13 +10,13 @@ from typing import Any, Final
 from falcon import Request
 
 from app.options import Options
-from app.problems import NO_STORE, Problem
+from app.problems import Problem
 from app.tokens import Tokens
 
 BEARER: Final = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,200})", re.IGNORECASE)
 HOST: Final = re.compile(r"(localhost|[0-9.]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", re.IGNORECASE)
 OF_PROXIES: Final = ("HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP")
-CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="magazin"'} | NO_STORE
+CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="magazin"'}
 NEEDS_TOKEN: Final = (
     "This needs a token: `magazin token` prints a new one, to be sent as `Authorization: Bearer …`. "
     "For trials, MAGAZIN_ACCESS_OPEN_WRITES=loopback takes requests of this machine itself without one."
@@ -52,7 +52,7 @@ class Access:
             return False
         match = BEARER.fullmatch(header.strip())
         if match is None or not self._tokens.valid(match[1]):
-            headers = {"WWW-Authenticate": 'Bearer realm="magazin", error="invalid_token"'} | NO_STORE
+            headers = {"WWW-Authenticate": 'Bearer realm="magazin", error="invalid_token"'}
             detail = "The token is not valid; `magazin token` prints a new one."
             raise Problem(HTTPStatus.UNAUTHORIZED, detail, headers=headers)
         return True

@@ -52,6 +52,11 @@ def _headers(mime: str | None, filename: str | None, validators: Validators, max
     ]
 
 
+def picture_of(original: Original) -> tuple[int, int]:
+    """Width and height in pixels, as displayed."""
+    return original.width or 1, original.height or 1
+
+
 def freshness(validators: Validators, max_age: int) -> list[tuple[str, str]]:
     """What a 304 repeats of the 200 (RFC 9110, 15.4.5)."""
     return [

@@ -73,7 +73,7 @@ SUBMISSION: Final[Json] = {
 
 CONTEXT: Final = _parameter("context", "path", "A batch label.", type="string", pattern="^[A-Za-z0-9._:~-]{1,255}$")
 REFERENCE: Final = _parameter("reference_id", "path", "From PUT.", type="string", pattern="^[A-Za-z0-9-]{1,64}$")
-NAME: Final = _parameter("name", "path", "A reference_id, and if wanted a dot and an extension.", type="string")
+NAME: Final = REFERENCE | {"description": "From PUT; a dot and an extension may follow.", "schema": {"type": "string"}}
 PAGING: Final = [
     _parameter("limit", "query", "Items a page.", type="integer", minimum=1, maximum=1000, default=100),
     _parameter("after", "query", "From the link of the page before.", type="string"),
@@ -82,12 +82,14 @@ SCALED: Final = [
     REFERENCE,
     _parameter("region", "path", "Only whole images are offered.", const="full"),
     _parameter("size", "path", "max, full, w, or ,h or w,h or !w,h or pct:n, never enlarged.", type="string"),
+]
+ROTATION: Final = [
+    _parameter("rotation", "path", "None is offered.", const="0"),
     _parameter("file", "path", "Only JPEG is offered.", const="default.jpg"),
 ]
-ROTATION: Final = _parameter("rotation", "path", "None is offered.", const="0")
 
 _IMAGE = _operation("A scaled image, always JPEG", {200: "The image.", 304: "Unchanged.", 503: "Not here yet."}, SCALED)
-_TURNED = _IMAGE | {"parameters": [*SCALED, ROTATION]}
+_TURNED = _IMAGE | {"parameters": [*SCALED, *ROTATION]}
 _ORIGINAL = _operation(
     "The bytes of an original",
     {200: "All of them.", 206: "A range.", 304: "Unchanged.", 416: "Beyond the end.", 503: "Not here yet."},
@@ -117,12 +119,12 @@ PATHS: Final[dict[str, Json]] = {
     "/binaries/reference/{reference_id}": {
         "delete": _written(_operation("Take a reference down", {204: "Done, or nothing was there."}, [REFERENCE]))
     },
-    "/binary/{name}": {"get": _ORIGINAL, "head": _ORIGINAL},
+    "/binary/{reference_id}": {"get": _ORIGINAL, "head": _ORIGINAL},
     "/binary/{reference_id}/info.json": {
         method: _operation("IIIF Image API 2.1 information", {200: "JSON.", 304: "Unchanged."}, [REFERENCE])
         for method in ("get", "head")
     },
-    "/binary/{reference_id}/{region}/{size}/{file}": {"get": _IMAGE, "head": _IMAGE},
+    "/binary/{reference_id}/{region}/{size}/default.jpg": {"get": _IMAGE, "head": _IMAGE},
     "/binary/{reference_id}/{region}/{size}/{rotation}/{file}": {"get": _TURNED, "head": _TURNED},
     "/binary/logs/{context}": {
         "get": _listed(_operation("What happened to a context's references", {200: "A page."}, [CONTEXT, *PAGING]))

@@ -21,8 +21,8 @@ class Originals:
     def __init__(self, lookup: Lookup, sending: Sending, max_age: int) -> None:
         self._lookup, self._sending, self._max_age = lookup, sending, max_age
 
-    def on_get(self, req: Request, resp: Response, name: str) -> None:
-        original = self._find(name)
+    def on_get(self, req: Request, resp: Response, reference_id: str) -> None:
+        original = self._find(reference_id)
         if not_modified(req, validators_of(original)):
             self._unchanged(resp, original)
             return
@@ -37,8 +37,8 @@ class Originals:
         if span is not None:
             resp.set_header("Content-Range", f"bytes {start}-{stop - 1}/{blob.size}")
 
-    def on_head(self, req: Request, resp: Response, name: str) -> None:
-        original = self._find(name)
+    def on_head(self, req: Request, resp: Response, reference_id: str) -> None:
+        original = self._find(reference_id)
         if not_modified(req, validators_of(original)):
             self._unchanged(resp, original)
             return

@@ -21,7 +21,7 @@ from storage.cache import Busy
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER = "5"  # seconds
 NO_STORE = {"Cache-Control": "no-store"}
-LATER = {"Retry-After": RETRY_AFTER} | NO_STORE
+LATER = {"Retry-After": RETRY_AFTER}
 BRIEFLY = {"Cache-Control": "public, max-age=60"}
 OF_A_REPRESENTATION = (
     "Accept-Ranges",
@@ -44,7 +44,7 @@ class Problem(falcon.HTTPError):
     def __init__(
         self, status: HTTPStatus, detail: str, *, headers: dict[str, str] | None = None, **members: Any
     ) -> None:
-        super().__init__(status, description=detail, headers=NO_STORE if headers is None else headers)
+        super().__init__(status, description=detail, headers=headers)
         self.members = members
 
 
@@ -53,12 +53,11 @@ def bad_field(field: str, detail: str, status: HTTPStatus = HTTPStatus.BAD_REQUE
 
 
 def not_found(detail: str, **members: Any) -> Problem:
-    return Problem(HTTPStatus.NOT_FOUND, detail, headers=BRIEFLY, **members)
+    return Problem(HTTPStatus.NOT_FOUND, detail, **members)
 
 
 def not_ready(detail: str, retry_after: int, **members: Any) -> Problem:
-    headers = {"Retry-After": str(retry_after)} | NO_STORE
-    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers=headers, **members)
+    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(retry_after)}, **members)
 
 
 def document(error: falcon.HTTPError, request_id: str) -> bytes:
@@ -72,11 +71,8 @@ def document(error: falcon.HTTPError, request_id: str) -> bytes:
 def serialise(req: Request, resp: Response, error: falcon.HTTPError) -> None:
     for name in OF_A_REPRESENTATION:
         resp.delete_header(name)  # set before the error came
-    if error.headers is None or "Cache-Control" not in dict(error.headers):
-        headers = BRIEFLY if error.status_code == HTTPStatus.NOT_FOUND else NO_STORE
-        resp.set_headers(headers)
-    if isinstance(error, falcon.HTTPRangeNotSatisfiable):
-        resp.set_headers(dict(error.headers or ()))  # its Content-Range tells the size
+    resp.set_headers(BRIEFLY if error.status_code == HTTPStatus.NOT_FOUND else NO_STORE)
+    resp.set_headers(error.headers or {})
     resp.stream = None
     resp.content_type = MEDIA_TYPE
     resp.data = document(error, req.context.request_id)

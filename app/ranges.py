@@ -39,7 +39,7 @@ def wanted(header: str, size: int) -> tuple[int, int] | None:
         if last and int(last) < start:
             raise bad_field("Range", "the last position lies before the first")
     if start >= size:
-        headers = {"Content-Range": f"bytes */{size}", "Cache-Control": "no-store"}
+        headers = {"Content-Range": f"bytes */{size}"}
         detail = f"Range: begins beyond the {size} bytes there are"
         raise Problem(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, detail, headers=headers, field="Range", size=size)
     return start, stop

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from functools import lru_cache
 from http import HTTPStatus
 from typing import BinaryIO, Final, cast
 
@@ -12,20 +14,22 @@ from falcon import Request, Response
 from app.conditional import Validators, not_modified
 from app.library import Library
 from app.lookup import Lookup
-from app.media import HARMLESS, freshness, validators_of
+from app.media import HARMLESS, freshness, picture_of, validators_of
 from app.metrics import Metrics
 from app.problems import Problem, bad_field
-from imaging.size import Size, parse
+from imaging.size import Size, Within, parse
 from ingest.records import Original
+from ingest.scaled import DamagedBox, prepared
 from storage.errors import BlobError, Unavailable
-from storage.schema import SCALED
+from storage.schema import BOXES
 
 REGION: Final = re.compile(r"full|square|(?:pct:)?[0-9]{1,10}(?:\.[0-9]{1,10})?(?:,[0-9]{1,10}(?:\.[0-9]{1,10})?){3}")
 ROTATION: Final = re.compile(r"!?(?:360|(?:[0-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9])(?:\.[0-9]{1,10})?)")
 FILE: Final = re.compile(r"(?:default|color|gray|bitonal)\.(?:jpg|tif|png|gif|jp2|pdf|webp|avif)")
-BOXES: Final = {f"!{width},{height}": table for (width, height), table in SCALED.items()}
 
 JPEG: Final = [("Content-Type", "image/jpeg"), *HARMLESS]
+
+log = logging.getLogger("magazin.http")
 
 
 class Scaled:
@@ -35,52 +39,62 @@ class Scaled:
         self._lookup, self._metrics, self._max_age = lookup, metrics, max_age
 
     def on_get(
-        self, req: Request, resp: Response, reference_id: str, region: str, size: str, file: str, rotation: str = "0"
+        self,
+        req: Request,
+        resp: Response,
+        reference_id: str,
+        region: str,
+        size: str,
+        rotation: str = "0",
+        file: str = "default.jpg",
     ) -> None:
         check_offered(region, rotation, file)
         wanted = parse(size)
         original = self._lookup.image(reference_id)
-        validators = self._validators(original, wanted)
+        pixels = wanted.fit(*picture_of(original), self._limits.output_pixels)
+        validators = self._validators(original, pixels)
         if not_modified(req, validators):
             resp.status = HTTPStatus.NOT_MODIFIED
             resp.set_headers(freshness(validators, self._max_age))
             return
-        resp.data = self._prepared(original, size) or self._rendered(original, wanted)
+        resp.data = self._prepared(original, pixels) or self._rendered(original, wanted)
         resp.set_headers(JPEG)
         resp.set_headers(freshness(validators, self._max_age))
 
     on_head = on_get
 
-    def _validators(self, original: Original, wanted: Size) -> Validators:
+    def _validators(self, original: Original, pixels: tuple[int, int]) -> Validators:
         """Known before anything is decoded: the original's hash, the pixels wanted, and how they are encoded."""
-        width, height = wanted.fit(*_picture(original), self._limits.output_pixels)
-        key = self._renditions.key(original.checksum or "", width, height)
+        key = self._renditions.key(original.checksum or "", *pixels)
         return Validators(xxhash.xxh3_128_hexdigest(key.encode()), validators_of(original).modified)
 
-    def _prepared(self, original: Original, size: str) -> bytes | None:
-        """One of the seed's boxes, made at ingest. None where it is missing or damaged: it is rendered then."""
-        table = BOXES.get(size)
-        if table is None or original.attempt is None:
+    def _prepared(self, original: Original, pixels: tuple[int, int]) -> bytes | None:
+        """One of the seed's boxes, made at ingest. None where it is missing, damaged or out of reach."""
+        box = box_of(picture_of(original), pixels)
+        if box is None:
             return None
         try:
-            row = self._store.get(table, (original.original_id, original.attempt))
-        except Unavailable:
-            return None  # the cache may have it all the same
-        if row is None:
-            return None
-        data = cast(bytes, row["data"])
-        if xxhash.xxh3_64_hexdigest(data) != row["crc"]:
+            return prepared(self._store, original, box)
+        except DamagedBox as error:
             self._metrics.box_damaged()
-            return None
-        return data
+            log.warning("%s is damaged, and is rendered anew", error)
+        except Unavailable:
+            pass  # the cache may have it all the same
+        return None
 
     def _rendered(self, original: Original, wanted: Size) -> bytes:
         blob = original.blob
         if blob is None:
             raise BlobError(f"original {original.original_id} is OK and names no bytes")
         return self._renditions.jpeg(
-            blob.sha256, _picture(original), wanted, lambda: cast(BinaryIO, self._blobs.open(blob))
+            blob.sha256, picture_of(original), wanted, lambda: cast(BinaryIO, self._blobs.open(blob))
         )
+
+
+@lru_cache(maxsize=4096)
+def box_of(picture: tuple[int, int], pixels: tuple[int, int]) -> tuple[int, int] | None:
+    """The box that a picture fills with just these pixels: ``800,``, ``800,533`` and ``!800,600`` are one request."""
+    return next((box for box in BOXES if Within(*box).fit(*picture) == pixels), None)
 
 
 def check_offered(region: str, rotation: str, file: str) -> None:
@@ -92,7 +106,3 @@ def check_offered(region: str, rotation: str, file: str) -> None:
     if (region, rotation, file) != ("full", "0", "default.jpg"):
         detail = "Only whole images are offered: full/{size}/0/default.jpg."
         raise Problem(HTTPStatus.NOT_IMPLEMENTED, detail)
-
-
-def _picture(original: Original) -> tuple[int, int]:
-    return original.width or 1, original.height or 1
