@@ -29,7 +29,8 @@ setup(
     install_requires=[
         "falcon>=4.2,<5",
         "gunicorn>=25,<28",
-        "pyvips[binary]>=3.1,<4",
+        "pyvips>=3.1,<4",
+        "pyvips-binary>=8.18.3",  # libvips, with libheif 1.23 and libwebp 1.6 in it; older ones have known holes
         "diskcache>=5.6.3,<6",
         "requests>=2.32.5,<3",
         "urllib3>=2.6.3,<3",
@@ -40,6 +41,7 @@ setup(
         "xxhash>=3.5,<5",
         "filetype>=1.2,<2",
         "filelock>=3.16,<5",
+        "packaging>=24",
         "prometheus-client>=0.21,<1",
     ],
     extras_require={

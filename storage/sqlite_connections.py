@@ -283,3 +283,8 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+
+
+def library_version() -> str:
+    """Of the SQLite in use."""
+    return str(apsw.sqlite_lib_version())
