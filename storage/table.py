@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 Value: TypeAlias = str | int | bytes | None
@@ -56,7 +57,7 @@ class Table:
         if "rev" in self.columns:
             raise ValueError(f"table {self.name}: rev is the store's own column")
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, ...]:
         return self.partition + self.clustering
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from storage.errors import TooLarge, WrongKind
 from storage.table import COMMIT_LIMIT, VALUE_LIMIT, Key, Kind, Put, Remove, Row, Table, Type, Value, weigh
 
-_PYTHON = {Type.TEXT: str, Type.INT: int, Type.TIMESTAMP: int, Type.BLOB: bytes}
+_PYTHON: dict[str, type] = {"text": str, "int": int, "timestamp": int, "blob": bytes}
 
 
 def require(table: Table, kind: Kind) -> None:
@@ -84,8 +84,8 @@ def check_changes(table: Table, partition: Key, changes: Sequence[Put | Remove])
 
 
 def _check_value(table: Table, name: str, value: Value) -> None:
-    wanted = _PYTHON[table.columns[name]]
-    if not isinstance(value, wanted) or isinstance(value, bool):
+    wanted = _PYTHON[table.columns[name].value]
+    if type(value) is not wanted and (isinstance(value, bool) or not isinstance(value, wanted)):
         raise ValueError(f"table {table.name}: column {name} takes {wanted.__name__}, not {type(value).__name__}")
     if isinstance(value, int):
         if not -(1 << 63) <= value < 1 << 63:
