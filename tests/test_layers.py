@@ -22,7 +22,7 @@ HOMES = {
     "requests": ["ingest/fetch/"],
     "urllib3": ["ingest/fetch/"],
     "apsw": ["storage/sqlite"],
-    "sqlite3": ["storage/sqlite.py", "storage/cache_rows.py"],
+    "sqlite3": ["storage/cache", "cli/libraries.py"],
     "gunicorn": ["cli/"],
     "click": ["cli/"],
     "rich": ["cli/"],
