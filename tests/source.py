@@ -21,10 +21,11 @@ def http(body=b"", status="200 OK", **headers):
 
 class Source:
     """``answers`` maps a target (path and query) to bytes, or to a function of (connection, request) that may send
-    what it likes; it is one of these when it serves all targets. ``requests`` are the heads of what was asked."""
+    what it likes; it is one of these when it serves all targets. ``raw`` is called with each new connection, nothing
+    read from it. ``requests`` are the heads of what was asked."""
 
-    def __init__(self, answers, tls=None, host="127.0.0.1"):
-        self.answers, self.tls, self.host = answers, tls, host
+    def __init__(self, answers=b"", tls=None, host="127.0.0.1", raw=None):
+        self.answers, self.tls, self.host, self.raw = answers, tls, host, raw
         self.requests, self.connections = [], 0
         self.closing = threading.Event()
         self._open, self._threads = set(), []
@@ -77,7 +78,9 @@ class Source:
     def _serve(self, connection):
         self._open.add(connection)
         with contextlib.suppress(OSError), connection:
-            if self.tls is None:
+            if self.raw is not None:
+                self.raw(connection)
+            elif self.tls is None:
                 self._answer(connection)
             else:
                 with self.tls.wrap_socket(connection, server_side=True) as wrapped:

@@ -138,7 +138,10 @@ def test_a_location_leads(location, url):
     assert join("http://a.example/d/x?q", location) == url
 
 
-@pytest.mark.parametrize("location", ["", " ", "ftp://b.example/", "http://[::1/", "http://u@b.example/", "/a\x00b"])
+@pytest.mark.parametrize(
+    "location",
+    ["", " ", "ftp://b.example/", "http:", "http://", "http:y", "http://[::1/", "http://u@b.example/", "/a\x00b"],
+)
 def test_a_location_that_leads_nowhere(location):
     with pytest.raises(InvalidUrl):
         join("http://a.example/d/x?q", location)

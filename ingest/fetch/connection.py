@@ -75,8 +75,10 @@ class StrictResponse(HTTPResponse):
         if self.headers.get_payload():
             raise HTTPException("a header line without a colon")
         codings = [value.strip().lower() for value in self.headers.get_all("Transfer-Encoding", [])]
-        if codings and codings != ["chunked" if self.chunked else "identity"]:
+        if codings not in ([], ["identity"], ["chunked"]):
             raise HTTPException("a transfer coding that wasn't asked for")
+        if codings == ["chunked"] and not self.chunked:  # white space after the word
+            self.chunked, self.chunk_left, self.length = True, None, None
         lengths = {part.strip() for value in self.headers.get_all("Content-Length", []) for part in value.split(",")}
         if self.chunked or not all(_DIGITS.fullmatch(length) for length in lengths):
             del self.headers["Content-Length"]
@@ -85,17 +87,23 @@ class StrictResponse(HTTPResponse):
         elif len({int(length) for length in lengths}) > 1:
             raise HTTPException("contradictory lengths")
 
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        if size < 0:  # -1 would mean: all that comes, into memory
+            raise ValueError("negative chunk size")
+        return size
+
 
 class GuardedAdapter(HTTPAdapter):
-    """``context`` is the one TLS context: loading the certificates anew for each connection takes 30 ms."""
+    """``context`` gives the one TLS context: loading the certificates anew for each connection takes 30 ms."""
 
-    def __init__(self, line: Line, context: ssl.SSLContext) -> None:
+    def __init__(self, line: Line, context: Callable[[], ssl.SSLContext]) -> None:
         self._line, self._context = line, context
         self._target = "/"
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
+        super().init_poolmanager(*args, **kwargs)
         adapter = self
 
         class Plain(HTTPConnection):
@@ -118,6 +126,12 @@ class GuardedAdapter(HTTPAdapter):
             ConnectionCls = Secure
 
         self.poolmanager.pool_classes_by_scheme = {"http": PlainPool, "https": SecurePool}
+
+    def build_connection_pool_key_attributes(
+        self, request: requests.PreparedRequest, verify: Any, cert: Any = None
+    ) -> Any:
+        host, pool = super().build_connection_pool_key_attributes(request, verify, cert)
+        return host, pool | ({"ssl_context": self._context()} if host["scheme"] == "https" else {})
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
         """The context has the certificates already."""

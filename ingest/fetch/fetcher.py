@@ -92,7 +92,7 @@ class Fetcher:
 
     def _session(self, watchdog: Watchdog) -> Session:
         line = Line(self._guard, watchdog, self._connect, self._connect_timeout)
-        session = Session(GuardedAdapter(line, self._tls))
+        session = Session(GuardedAdapter(line, lambda: self._tls))
         session.headers.update(
             {
                 "User-Agent": self._user_agent,

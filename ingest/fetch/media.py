@@ -71,7 +71,7 @@ _PAGE: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body|title|meta|scrip
 _SVG: Final = re.compile(rb"<(?:!doctype\s+svg|(?:[a-z0-9_]{1,40}:)?svg)[\s>]", re.IGNORECASE)
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _CONTAINERS: Final = {  # a file that shows the one may truthfully be called any of the others
-    "application/zip": re.compile(r"application/.*|model/.*|image/openraster|font/.*"),
+    "application/zip": re.compile(r"application/(?!pdf|json|xml|gzip|rtf).*|model/.*|image/openraster"),
     "application/gzip": re.compile(r"application/.*(gzip|tgz|gtar|tar|warc|compressed).*|image/svg\+xml"),
     "application/xml": re.compile(r".*[/+]xml|text/.*|application/(vnd\.|rss|atom|rdf|gml|kml|mets|x-).*"),
     "application/xhtml+xml": re.compile(r"application/xml"),
@@ -86,7 +86,9 @@ _CONTAINERS: Final = {  # a file that shows the one may truthfully be called any
     "audio/mp4": re.compile(r"(video|audio|application)/(x-m4.|mp4.*)"),
     "video/x-matroska": re.compile(r"(video|audio)/(webm|x-matroska|matroska).*"),
     "video/webm": re.compile(r"(video|audio)/(webm|x-matroska|matroska)"),
-    "application/msword": re.compile(r"application/.*"),  # one container for all old Office files
+    "application/msword": re.compile(
+        r"application/(?!pdf|json|xml|gzip|zip|rtf).*"
+    ),  # one container for all old Office files
     "application/font-sfnt": re.compile(r"(font|application)/.*(ttf|otf|sfnt|font|opentype).*"),
     "application/font-woff": re.compile(r"(font|application)/.*woff.*"),
     "application/postscript": re.compile(r"(application|image)/.*(postscript|eps|illustrator).*"),

@@ -113,7 +113,7 @@ def join(base: str, location: str) -> str:
     except UnicodeDecodeError:
         text = re.sub(rb"[\x80-\xff]+", lambda found: quote_from_bytes(found[0]).encode(), raw).decode("ascii")
     text = text.strip()
-    if not text or _UNPRINTABLE.search(text):
+    if not text or _UNPRINTABLE.search(text) or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", text):
         return normalise(text)
     try:
         joined = urljoin(base, text)
