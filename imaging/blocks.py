@@ -18,7 +18,7 @@ class Blocks:
     def __init__(self, reader: BinaryIO) -> None:
         self._reader = reader
         self._kept: OrderedDict[int, bytes] = OrderedDict()
-        self._next, self._ahead = 0, 1
+        self._next, self._ahead = -1, 1
         self.size = reader.seek(0, io.SEEK_END)
 
     def read(self, start: int, count: int) -> bytes:
