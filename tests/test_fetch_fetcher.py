@@ -3,6 +3,7 @@
 import base64
 import gzip
 import hashlib
+import random
 import threading
 
 import pytest
@@ -175,7 +176,7 @@ class TestSizes:
         assert "101 bytes" in fetched.reason
 
     @pytest.mark.parametrize("size, outcome", [(100, Outcome.ARCHIVED), (101, Outcome.TOO_LARGE)])
-    @pytest.mark.parametrize("framing", ["length", "close", "chunked", "nonsense"])
+    @pytest.mark.parametrize("framing", ["length", "close", "chunked", "nonsense", "gzip"])
     def test_the_limit_is_exact(self, size, outcome, framing):
         body = bytes(size)
         answers = {
@@ -184,6 +185,7 @@ class TestSizes:
             "chunked": http(b"", Content_Length=None, Transfer_Encoding="chunked")
             + b"%x\r\n%s\r\n0\r\n\r\n" % (size, body),
             "nonsense": http(body, Content_Length="many"),
+            "gzip": http(gzip.compress(body), Content_Encoding="gzip"),
         }
         with Source(answers[framing]) as source:
             fetched, got = fetch(source.url(), by=fetcher(max_bytes=100))
@@ -195,6 +197,12 @@ class TestSizes:
             fetched, got = fetch(source.url(), max_bytes=1_000_000)
         assert (fetched.outcome, fetched.counted) == (Outcome.TOO_LARGE, False)
         assert len(got) <= 1_000_000
+
+    def test_the_limit_holds_on_the_wire_too(self):
+        coded = gzip.compress(random.Random(1).randbytes(100))
+        assert len(coded) > 100
+        with Source(http(coded, Content_Encoding="gzip", Content_Length=None)) as source:
+            assert fetch(source.url(), max_bytes=100)[0].outcome is Outcome.TOO_LARGE
 
     @pytest.mark.parametrize("headers", [{}, {"Content_Length": None}, {"Content_Length": "x"}])
     def test_an_empty_body_is_a_verdict(self, headers):

@@ -78,13 +78,16 @@ def in_asking(error: Exception) -> Failure:
     return _unforeseen(error)
 
 
-def in_reading(error: Exception, received: int) -> Failure:
-    """Why the body ended before its end."""
-    for cause in _causes(error):
+def in_reading(error: Exception, received: int, declared: int | None) -> Failure:
+    """Why the body ended before its end, after so many of the declared bytes."""
+    causes = list(_causes(error))
+    received += sum(len(cause.partial) for cause in causes if isinstance(cause, IncompleteRead) and not declared)
+    many = f"{received} bytes" if declared is None else f"{received} of {declared} bytes"
+    for cause in causes:
         if isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError):
-            return transient(Outcome.TIMEOUT, f"fell silent after {received} bytes")
-        if isinstance(cause, HTTPException | IncompleteRead | OSError | urllib3.exceptions.HTTPError):
-            return transient(Outcome.TRUNCATED, f"broke off after {received} bytes")
+            return transient(Outcome.TIMEOUT, f"fell silent after {many}")
+        if isinstance(cause, HTTPException | OSError | urllib3.exceptions.HTTPError):
+            return transient(Outcome.TRUNCATED, f"broke off after {many}")
     return _unforeseen(error)
 
 

@@ -18,7 +18,8 @@ from ingest.fetch.journey import Journey
 from ingest.fetch.media import HTML, named
 from ingest.fetch.outcome import Fetched, Known, Outcome
 from ingest.fetch.url import InvalidUrl, mask, normalise
-from ingest.fetch.visit import Sink, Terms, Visit, held
+from ingest.fetch.visit import Sink as Sink
+from ingest.fetch.visit import Terms, Visit, held
 from ingest.fetch.watchdog import Watchdog
 from storage.ids import Clock, system_clock
 
@@ -74,7 +75,12 @@ class Fetcher:
         try:
             url = normalise(url)
         except InvalidUrl as error:
-            return Fetched(Outcome.URL_INVALID, f"{error} ({mask(url)})", counted=True, mime_declared=declared)
+            return Fetched(
+                Outcome.URL_INVALID,
+                f"{error} ({mask(url)})" if url.strip() else str(error),
+                counted=True,
+                mime_declared=declared,
+            )
         now = self._clock()
         if known is not None and known.sha256 is not None and now < (known.fresh_until or 0):
             return held(known, f"{mask(url)} isn't asked: the held copy is still fresh")

@@ -55,7 +55,7 @@ class Answer:
                 data = self._raw.read(min(size, limit + 1 - self.received), decode_content=False)
             except Exception as error:
                 self._watchdog.check()
-                raise in_reading(error, self.received) from error
+                raise in_reading(error, self.received, self.length) from error
             self._watchdog.check()  # a connection that was shut looks like the end of the body
             if not data:
                 break
@@ -63,7 +63,7 @@ class Answer:
             yield data
             size = BLOCK
         if self.length is not None and self.received < min(self.length, limit + 1):
-            raise transient(Outcome.TRUNCATED, f"sent {self.received} of {self.length} bytes")
+            raise transient(Outcome.TRUNCATED, f"broke off after {self.received} of {self.length} bytes")
 
     def close(self) -> None:
         self._raw.close()
