@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
 
 import falcon
@@ -29,7 +30,12 @@ class Validators:
 
     @property
     def last_modified(self) -> str:
-        return formatdate(self.modified, usegmt=True)
+        return http_date(self.modified)
+
+
+@lru_cache(maxsize=4096)
+def http_date(seconds: int) -> str:
+    return formatdate(seconds, usegmt=True)
 
 
 def not_modified(req: Request, validators: Validators) -> bool:

@@ -37,6 +37,8 @@ class Front:
         )
         resp.data = page.front(base_address(req, self._base_url), gallery)
 
+    on_head = on_get
+
     def _gallery(self, req: Request) -> str:
         found = self._recent.newest(before=_cursor(req), limit=PICTURES + 1)
         older = None

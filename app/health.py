@@ -17,6 +17,8 @@ class Live:
     def on_get(self, req: Request, resp: Response) -> None:
         _answer(resp, "live")
 
+    on_head = on_get
+
 
 class Ready:
     def __init__(self, store: Store) -> None:
@@ -28,6 +30,8 @@ class Ready:
         except StoreError:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "The store doesn't answer.", headers=LATER) from None
         _answer(resp, "ready")
+
+    on_head = on_get
 
 
 def _answer(resp: Response, status: str) -> None:

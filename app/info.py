@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from http import HTTPStatus
 
 import xxhash
@@ -23,6 +24,13 @@ CONTEXT = (
 )
 
 
+@lru_cache(maxsize=1024)
+def written(address: str, picture: tuple[int, int], most: int) -> tuple[bytes, str]:
+    """The document, and a tag for it."""
+    data = json.dumps(document(address, *picture, most)).encode()
+    return data, xxhash.xxh3_128_hexdigest(data)
+
+
 class Info:
     def __init__(self, library: Library, lookup: Lookup, options: Options) -> None:
         self._limits, self._lookup = library.limits, lookup
@@ -31,8 +39,8 @@ class Info:
     def on_get(self, req: Request, resp: Response, reference_id: str) -> None:
         original = self._lookup.image(reference_id)
         address = f"{base_address(req, self._base_url)}/binary/{check_id(reference_id)}"
-        data = json.dumps(document(address, *picture_of(original), self._limits.output_pixels)).encode()
-        validators = Validators(xxhash.xxh3_128_hexdigest(data), validators_of(original).modified)
+        data, tag = written(address, picture_of(original), self._limits.output_pixels)
+        validators = Validators(tag, validators_of(original).modified)
         resp.set_headers(freshness(validators, self._max_age))
         resp.set_header("Vary", "Accept")
         if not_modified(req, validators):

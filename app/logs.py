@@ -42,6 +42,8 @@ class LogOfContext:
         resp.set_header("Cache-Control", "no-store")
         resp.data = json.dumps([shown(line) for line in lines], ensure_ascii=False).encode()
 
+    on_head = on_get
+
     def _after(self, context: str, cursor: str | None) -> Iterator[Line]:
         """The lines behind a cursor, which names the last line of the page before."""
         last = None

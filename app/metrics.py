@@ -6,6 +6,7 @@ folder must be in PROMETHEUS_MULTIPROC_DIR before this module is imported: prome
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,7 @@ class Metrics:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder, self._registry = folder, CollectorRegistry()
+        self._series: dict[tuple[str, str, int], tuple[Callable[[], None], Callable[[float], None]]] = {}
         self._requests = Counter(
             "magazin_http_requests",
             "Requests, by route; answers that are streams count when they begin.",
@@ -51,8 +53,14 @@ class Metrics:
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """``route`` is a template, never a path: what clients make up must not become series."""
-        self._requests.labels(method if method in METHODS else "other", route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        key = (method if method in METHODS else "other", route, status)
+        series = self._series.get(key)
+        if series is None:
+            counter = self._requests.labels(key[0], route, str(status))
+            series = self._series[key] = counter.inc, self._seconds.labels(route).observe
+        count, observe = series
+        count()
+        observe(seconds)
 
     def stream_ended(self, how: str) -> None:
         self._streams.labels(how).inc()
@@ -80,3 +88,5 @@ class MetricsPage:
         resp.content_type = CONTENT_TYPE_LATEST
         resp.set_header("Cache-Control", "no-store")
         resp.data = self._metrics.text()
+
+    on_head = on_get

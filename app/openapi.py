@@ -119,13 +119,12 @@ PATHS: Final[dict[str, Json]] = {
     "/binaries/reference/{reference_id}": {
         "delete": _written(_operation("Take a reference down", {204: "Done, or nothing was there."}, [REFERENCE]))
     },
-    "/binary/{reference_id}": {"get": _ORIGINAL, "head": _ORIGINAL},
+    "/binary/{reference_id}": {"get": _ORIGINAL},
     "/binary/{reference_id}/info.json": {
-        method: _operation("IIIF Image API 2.1 information", {200: "JSON.", 304: "Unchanged."}, [REFERENCE])
-        for method in ("get", "head")
+        "get": _operation("IIIF Image API 2.1 information", {200: "JSON.", 304: "Unchanged."}, [REFERENCE])
     },
-    "/binary/{reference_id}/{region}/{size}/default.jpg": {"get": _IMAGE, "head": _IMAGE},
-    "/binary/{reference_id}/{region}/{size}/{rotation}/{file}": {"get": _TURNED, "head": _TURNED},
+    "/binary/{reference_id}/{region}/{size}/default.jpg": {"get": _IMAGE},
+    "/binary/{reference_id}/{region}/{size}/{rotation}/{file}": {"get": _TURNED},
     "/binary/logs/{context}": {
         "get": _listed(_operation("What happened to a context's references", {200: "A page."}, [CONTEXT, *PAGING]))
     },
@@ -134,6 +133,9 @@ PATHS: Final[dict[str, Json]] = {
     "/metrics": {"get": _listed(_operation("Counts for Prometheus", {200: "Text."}))},
     "/openapi.json": {"get": _operation("This document", {200: "JSON."})},
 }
+for _operations in PATHS.values():
+    if "get" in _operations:
+        _operations["head"] = _operations["get"]
 
 DOCUMENT: Final[Json] = {
     "openapi": "3.1.0",
@@ -156,3 +158,5 @@ class OpenApi:
         resp.content_type = "application/json"
         resp.set_header("Cache-Control", "public, max-age=3600")
         resp.data = self._data
+
+    on_head = on_get

@@ -61,6 +61,8 @@ class Context:
             page.link_next(req, resp, found[-1][0].reference_id)
         _answer(resp, [entry(reference, original) for reference, original in found])
 
+    on_head = on_get
+
 
 class ContextRemoval:
     """``/binaries/context/{context}``: DELETE takes all references of a context down."""

@@ -17,7 +17,7 @@ from app.lookup import Lookup
 from app.media import HARMLESS, freshness, picture_of, validators_of
 from app.metrics import Metrics
 from app.problems import Problem, bad_field
-from imaging.size import Size, Within, parse
+from imaging.size import Exact, Within, parse
 from ingest.records import Original
 from ingest.scaled import DamagedBox, prepared
 from storage.errors import BlobError, Unavailable
@@ -49,15 +49,15 @@ class Scaled:
         file: str = "default.jpg",
     ) -> None:
         check_offered(region, rotation, file)
-        wanted = parse(size)
+        parse(size)  # what is malformed needs no look at the store
         original = self._lookup.image(reference_id)
-        pixels = wanted.fit(*picture_of(original), self._limits.output_pixels)
+        pixels = pixels_of(size, picture_of(original), self._limits.output_pixels)
         validators = self._validators(original, pixels)
         if not_modified(req, validators):
             resp.status = HTTPStatus.NOT_MODIFIED
             resp.set_headers(freshness(validators, self._max_age))
             return
-        resp.data = self._prepared(original, pixels) or self._rendered(original, wanted)
+        resp.data = self._prepared(original, pixels) or self._rendered(original, pixels)
         resp.set_headers(JPEG)
         resp.set_headers(freshness(validators, self._max_age))
 
@@ -82,13 +82,19 @@ class Scaled:
             pass  # the cache may have it all the same
         return None
 
-    def _rendered(self, original: Original, wanted: Size) -> bytes:
+    def _rendered(self, original: Original, pixels: tuple[int, int]) -> bytes:
         blob = original.blob
         if blob is None:
             raise BlobError(f"original {original.original_id} is OK and names no bytes")
         return self._renditions.jpeg(
-            blob.sha256, picture_of(original), wanted, lambda: cast(BinaryIO, self._blobs.open(blob))
+            blob.sha256, picture_of(original), Exact(*pixels), lambda: cast(BinaryIO, self._blobs.open(blob))
         )
+
+
+@lru_cache(maxsize=4096)
+def pixels_of(size: str, picture: tuple[int, int], most: int) -> tuple[int, int]:
+    """What a size comes to for a picture: the canonical request. Kept, for exact arithmetic takes its time."""
+    return parse(size).fit(*picture, most)
 
 
 @lru_cache(maxsize=4096)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 from http import HTTPStatus
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 from urllib.parse import quote
 
 from falcon import Request, Response
@@ -47,14 +48,25 @@ class ByKernel:
         self._blobs, self._verified = blobs, verified
 
     def send(self, req: Request, resp: Response, blob: Blob, start: int, stop: int) -> None:
-        path = self._blobs.path(blob)
-        if path is None or path.stat().st_size != blob.size or "wsgi.file_wrapper" not in req.env:
+        file = self._file(blob) if "wsgi.file_wrapper" in req.env else None
+        if file is None:
             self._verified.send(req, resp, blob, start, stop)
             return
-        file = path.open("rb")
         file.seek(start)
         resp.stream = file
         resp.content_length = stop - start  # which is where gunicorn stops
+
+    def _file(self, blob: Blob) -> BinaryIO | None:
+        """The plain file, opened, if it has at least the length that it should have."""
+        path = self._blobs.path(blob)
+        try:
+            file = path.open("rb") if path is not None else None
+        except OSError:
+            return None
+        if file is not None and os.fstat(file.fileno()).st_size != blob.size:
+            file.close()
+            return None
+        return file
 
 
 class ByProxy:

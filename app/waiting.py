@@ -10,17 +10,17 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-PREFERENCE: Final = re.compile(r'\s*([a-z0-9!#$%&\'*+.^_`|~-]+)\s*(?:=\s*"?([^;"]*)"?\s*)?(?:;.*)?', re.IGNORECASE)
+SECONDS: Final = re.compile(r"[0-9]{1,9}")
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5  # seconds between two looks
 
 
 def preferred_wait(header: str | None) -> int | None:
     """The seconds of the first ``wait`` preference, None if there is none. What can't be read is no preference."""
     for part in (header or "").split(","):
-        match = PREFERENCE.fullmatch(part)
-        if match and match[1].lower() == "wait":
-            seconds = (match[2] or "").strip()
-            return int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) <= 9 else None
+        name, _, value = part.partition(";")[0].partition("=")
+        if name.strip().lower() == "wait":
+            seconds = value.strip().strip('"')
+            return int(seconds) if SECONDS.fullmatch(seconds) else None
     return None
 
 
