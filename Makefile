@@ -12,7 +12,7 @@ PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 .PHONY: serve test stress lint lock clean
 
 serve: $(STAMP)
-	@MAGAZIN_ACCESS_OPEN_LISTS=true exec $(VENV)/bin/magazin demo
+	@MAGAZIN_ACCESS_OPEN_LISTS=true MAGAZIN_LOG_ACCESS=false exec $(VENV)/bin/magazin demo
 
 test: $(STAMP)
 	$(VENV)/bin/pytest -n auto --dist loadfile $(ARGS)

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from cli.settings import Log
 
+ACCESS = "magazin.access"  # whose messages are JSON objects
 PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -36,7 +37,7 @@ class Objects(logging.Formatter):
             "time": _moment(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            **(json.loads(record.getMessage()) if record.name == ACCESS else {"message": record.getMessage()}),
             **_extra(record),
         }
         if record.exc_info:
@@ -48,5 +49,6 @@ def configure(log: Log, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(Objects() if log.format == "json" else Lines())
     logging.basicConfig(handlers=[handler], level=log.level.upper(), force=True)
+    logging.getLogger(ACCESS).disabled = not log.access
     for chatty in ("urllib3", "pyvips", "filelock", "cassandra"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLogger().level))

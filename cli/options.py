@@ -61,7 +61,7 @@ def with_settings(function: Command) -> Command:
     @click.pass_context
     @functools.wraps(function)
     def command(
-        context: click.Context, data: Path | None, config: Path | None, pairs: Sequence[str], /, **arguments: Any
+        context: click.Context, data: Path | None, config: Path | None, pairs: Sequence[str], **arguments: Any
     ) -> Any:
         flags = {
             name.replace("__", "."): value

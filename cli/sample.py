@@ -1,11 +1,14 @@
-"""The settings written out: a TOML file with all defaults, and the page docs/settings.md. ``python -m cli.sample toml``
-and ``python -m cli.sample markdown`` print what the repository keeps."""
+"""What the repository keeps of settings and commands, printed from them: ``python -m cli.sample toml`` is
+etc/magazin.toml, ``settings`` docs/settings.md, ``commands`` docs/commands.md. Tests hold them equal."""
 
 from __future__ import annotations
 
 import sys
 import textwrap
 
+import click
+
+from cli.main import main
 from cli.settings import DEFINITIONS, SECTIONS
 
 
@@ -52,5 +55,17 @@ def markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
+def commands() -> str:
+    """The help of every command."""
+    lines = ["# Commands", "", "What `magazin COMMAND --help` prints."]
+    top = click.Context(main, info_name="magazin", terminal_width=100)
+    for name in ["", *main.list_commands(top)]:
+        command = main.get_command(top, name) if name else main
+        assert command is not None
+        context = click.Context(command, info_name=name, parent=top, terminal_width=100) if name else top
+        lines += ["", f"## magazin {name}".rstrip(), "", "```", command.get_help(context).rstrip(), "```"]
+    return "\n".join(line.rstrip() for line in "\n".join(lines).split("\n")) + "\n"
+
+
 if __name__ == "__main__":
-    sys.stdout.write({"toml": toml, "markdown": markdown}[sys.argv[1]]())
+    sys.stdout.write({"toml": toml, "settings": markdown, "commands": commands}[sys.argv[1]]())

@@ -46,6 +46,7 @@ class Log:
 
     level: str = setting("info", kinds.choice("debug", "info", "warning", "error"), "The least level that is written.")
     format: str = setting("text", kinds.choice("text", "json"), "Lines for people, or one JSON object a line.")
+    access: bool = setting(True, kinds.SWITCH, "A line for each request, a JSON object; query strings are left out.")
 
 
 @dataclass(frozen=True)
