@@ -15,16 +15,24 @@ hypothesis (the extra ``tests``). Blob stores subclass :class:`BlobContract` in 
 
 import pytest
 
-for part in ("rows", "plain", "reads", "commits", "model"):
-    pytest.register_assert_rewrite(f"storage.contract_{part}")
+for part in (
+    "contract_rows",
+    "contract_plain",
+    "contract_reads",
+    "contract_commits",
+    "contract_model",
+    "contract_blobs",
+):
+    pytest.register_assert_rewrite(f"storage.{part}")
 
+from storage.contract_blobs import BlobContract  # noqa: E402
 from storage.contract_commits import CommitContract  # noqa: E402
 from storage.contract_model import ModelContract  # noqa: E402
 from storage.contract_plain import PlainContract  # noqa: E402
 from storage.contract_reads import ReadContract  # noqa: E402
 from storage.contract_rows import TABLES  # noqa: E402
 
-__all__ = ["TABLES", "StoreContract"]
+__all__ = ["TABLES", "BlobContract", "StoreContract"]
 
 
 class StoreContract(PlainContract, ReadContract, CommitContract, ModelContract):
