@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from imaging.colour import Image
 from imaging.errors import TooLargeImage
@@ -13,30 +14,36 @@ from imaging.errors import TooLargeImage
 class Deadline:
     """A context manager around everything that is computed from one image: TooLargeImage beyond ``seconds``.
 
-    libvips tells how far it is after every few rows and can be stopped there. A format that is decoded as a whole
-    gives no sign until that is done; there the limit on its pixels is what bounds the time.
+    libvips can be stopped between any two strips of rows. A format that is decoded as a whole is one strip; there the
+    limit on its pixels is what bounds the time. (Its progress signal is no help: it counts strips of the result, and a
+    thumbnail is one.)
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._until, self._passed = seconds, time.monotonic() + seconds, False
-        self._images: list[Image] = []
+        self._timers: list[threading.Timer] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
-        self._images.clear()
-        if self._passed:
+        for timer in self._timers:
+            timer.cancel()
+        if self._passed and error is not None:
             raise TooLargeImage(f"takes longer than {self._seconds:g} s") from error
 
     def watch(self, image: Image) -> Image:
-        """The same image; it and whatever is computed from it are stopped in time."""
-        image.set_progress(True)
-        image.signal_connect("eval", self._look)
-        self._images.append(image)  # the signal needs this very object, whatever becomes of the caller's
+        """The same image; whatever is computed from it is stopped in time."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            self._stop(image)
+        else:
+            timer = threading.Timer(left, self._stop, [image])
+            timer.daemon = True
+            timer.start()
+            self._timers.append(timer)
         return image
 
-    def _look(self, image: Image, progress: Any) -> None:
-        if time.monotonic() >= self._until:
-            self._passed = True
-            image.set_kill(True)
+    def _stop(self, image: Image) -> None:
+        self._passed = True
+        image.set_kill(True)
