@@ -182,11 +182,14 @@ class SqliteStore:
         return {row["name"]: row["shape"] for row in rows}
 
     def _changes(self, statements: Statements, present: str | None, wanted: str) -> list[str]:
+        name = statements.table.name
         if present is None:
+            if self._connections.rows("SELECT name FROM sqlite_schema WHERE name = ?", ("name",), (name,)):
+                raise SchemaMismatch(f"table {name} exists and was made by something else")
             return [statements.create()]
         new = added(present, wanted)
         if new is None:
-            raise SchemaMismatch(f"table {statements.table.name} exists as {present}, not as {wanted}")
+            raise SchemaMismatch(f"table {name} exists as {present}, not as {wanted}")
         return [statements.add(column) for column in new]
 
 

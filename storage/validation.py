@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from storage.errors import TooLarge, WrongKind
-from storage.table import COMMIT_LIMIT, VALUE_LIMIT, Key, Kind, Put, Remove, Row, Table, Type, Value, weigh
+from storage.table import COMMIT_LIMIT, VALUE_LIMIT, Key, Kind, Put, Remove, Row, Table, Value, weigh
 
 _PYTHON: dict[str, type] = {"text": str, "int": int, "timestamp": int, "blob": bytes}
 
