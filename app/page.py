@@ -126,8 +126,8 @@ def _card(picture: Picture) -> str:
         f'<li class="card"><a class="view" href="{original}/full/!800,600/0/default.jpg">'
         f'<img src="{original}/full/!440,330/0/default.jpg" alt="{name}" loading="lazy"></a>'
         f'<div><strong title="{name}">{name}</strong>'
-        f"<span>{picture.width} × {picture.height}</span> · "
-        f'<a href="{original}">original</a> <span>{_amount(picture.size)}</span></div></li>'
+        f"<span>{picture.width} × {picture.height} · {_amount(picture.size)}</span><br>"
+        f'<a href="{original}">original</a> · <a href="{original}/info.json">info.json</a></div></li>'
     )
 
 

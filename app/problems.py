@@ -82,7 +82,7 @@ def register(app: App) -> None:
     """Make problem documents of whatever any responder or middleware of ``app`` raises."""
     app.set_error_serializer(serialise)
     app.add_error_handler(Exception, _unexpected)
-    app.add_error_handler(storage.StoreError, _of_the_store)
+    app.add_error_handler((storage.StoreError, storage.BlobError), _of_the_store)
     app.add_error_handler(imaging.ImageError, _of_an_image)
     app.add_error_handler(Busy, _busy)
 

@@ -37,7 +37,11 @@ class Verified:
             if error is not None:
                 log.error("request %s cut: %s: %s", request_id, type(error).__name__, error)
 
-        resp.stream = Stream(self._blobs.parts(blob, start, stop), stop - start, ended)
+        try:
+            resp.stream = Stream(self._blobs.parts(blob, start, stop), stop - start, ended)
+        except Exception:
+            self._metrics.stream_ended("failed")
+            raise
         resp.content_length = stop - start
 
 

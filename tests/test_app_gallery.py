@@ -95,4 +95,4 @@ def test_the_example_has_the_address(stock):
     ("size", "shown"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (4_650_000, "4.7 MB"), (5 * 10**16, "50000.0 TB")]
 )
 def test_amounts(size, shown):
-    assert f"<span>{shown}</span>" in grid([Picture("id", "name", 1, 1, size)], None)
+    assert f" · {shown}</span>" in grid([Picture("id", "name", 1, 1, size)], None)

@@ -64,6 +64,12 @@ def test_conditions(stock):
     assert app.head(path).headers["ETag"] == etag
 
 
+def test_an_error_has_no_headers_of_what_it_isnt(stock):
+    answer = stock.app().get(f"/binary/{stock.put_image()}/info.json", headers={"If-Match": '"x"'}, status=412)
+    assert not {"ETag", "Last-Modified"} & set(answer.headers)
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
 def test_logs_is_no_id_and_info_json_no_context(stock):
     assert stock.app().get("/binary/logs/info.json").json == []
 

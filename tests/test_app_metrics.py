@@ -36,10 +36,11 @@ def test_streams_count_by_how_they_end(stock):
     left.close()
     original = stock.references.find(reference_id)[1]
     stock.store.erase(ORIGINALS_DATA, (original.original_id, original.attempt, 0))
-    app.get(f"/binary/{reference_id}", status=500)  # before the headers: no stream
+    app.get(f"/binary/{reference_id}", status=500)
     counted = values(app)
     assert counted['magazin_http_streams_total{end="whole"}'] == 1
     assert counted['magazin_http_streams_total{end="gone"}'] == 1
+    assert counted['magazin_http_streams_total{end="failed"}'] == 1
     assert not [name for name in counted if "cut" in name]
 
 

@@ -141,6 +141,7 @@ def test_a_damaged_first_part_is_an_error_before_the_headers(stock, changes):
     damage(stock, reference_id, 0, **changes)
     answer = stock.app().get(f"/binary/{reference_id}", status=500)
     assert answer.content_type == "application/problem+json"
+    assert "magazin check" in answer.json["detail"]
     assert not {"ETag", "Accept-Ranges", "Content-Disposition", "Last-Modified"} & set(answer.headers)
     assert answer.headers["Cache-Control"] == "no-store"
     assert "ctx" not in answer.text and "Traceback" not in answer.text
