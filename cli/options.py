@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -58,11 +58,7 @@ def with_settings(function: Command) -> Command:
     @click.option(
         "--set", "pairs", multiple=True, metavar="SECTION.KEY=VALUE", help="Any setting; see docs/settings.md."
     )
-    @click.pass_context
-    @functools.wraps(function)
-    def command(
-        context: click.Context, data: Path | None, config: Path | None, pairs: Sequence[str], **arguments: Any
-    ) -> Any:
+    def command(data: Path | None, config: Path | None, pairs: Sequence[str], **arguments: Any) -> Any:
         flags = {
             name.replace("__", "."): value
             for name in list(arguments)
@@ -78,12 +74,13 @@ def with_settings(function: Command) -> Command:
         except sources.SettingsError as error:
             raise Misused(str(error)) from error
         logs.configure(settings.log)
-        context.obj = {"MAGAZIN_DATA": str(settings.data), **sources.variables(flags)}
+        environ = {"MAGAZIN_DATA": str(settings.data), **sources.variables(flags)}
         if settings.config:
-            context.obj["MAGAZIN_CONFIG"] = str(settings.config)
+            environ["MAGAZIN_CONFIG"] = str(settings.config)
+        click.get_current_context().obj = environ
         return function(settings, **arguments)
 
-    return command  # type: ignore[return-value]
+    return cast(Command, functools.update_wrapper(command, function))
 
 
 def say(line: str = "") -> None:

@@ -51,7 +51,8 @@ def bind(address: Address) -> socket.socket:
         family, _, _, _, where = found[0]
         return socket.create_server(where[:2], family=family, backlog=2048)
     except OSError as error:
-        raise Failed(f"can't listen on {address}: {error.strerror or error}") from error
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error
+        raise Failed(f"can't listen on {address}: {why}") from error
 
 
 def prepare(settings: Settings) -> None:

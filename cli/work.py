@@ -30,6 +30,4 @@ def worker(settings: Settings) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    magazin = Magazin(settings)
-    magazin.worker().run(stop)
-    magazin.close()
+    Magazin(settings).worker().run(stop)  # left open: a sweep may still run, and is cut by the end of the process

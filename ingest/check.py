@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ingest.announcements import HOUR, SHARDS, Litter, announcement
+from ingest.announcements import Litter, announcement
 from ingest.findings import Findings, Wrong
 from ingest.indexes import Indexes
-from ingest.leases import Mark
 from ingest.liveness import is_referenced
 from ingest.recent import Recent
 from ingest.records import Original, Status
@@ -25,8 +24,6 @@ from storage.ids import Clock
 from storage.interface import Store
 from storage.schema import BOXES, CANDIDATES, ORIGINALS, SCALED
 from storage.table import Row, Table
-
-PAGE = 500
 
 
 class Check:
@@ -114,12 +111,4 @@ class Check:
                 self._store.put(*announcement(kind, name, self._clock()))
 
     def _announced(self) -> set[tuple[str, str]]:
-        now = self._clock() // HOUR
-        known = set()
-        for hour in range(max(Mark(self._store, "candidates").read(), now - 400 * 24), now + 1):
-            for shard in range(SHARDS):
-                after: tuple[str, ...] | None = None
-                while page := self._store.read(CANDIDATES, (hour, shard), after=after, limit=PAGE):
-                    known |= {(row["kind"], row["id"]) for row in page}
-                    after = (page[-1]["kind"], page[-1]["id"])
-        return known
+        return {(row["kind"], row["id"]) for row in every_row(self._store, CANDIDATES)}

@@ -29,8 +29,8 @@ class Finding:
 class Findings:
     """Counts of one check. ``findings`` holds the first thousand, ``wrong`` counts all.
 
-    Litter: ``unreferenced`` originals, ``dead`` references and ``unnamed`` blobs are left to the sweep, which was told of
-    each (``announced``: only now); ``stale`` index rows were deleted.
+    Litter: ``unreferenced`` originals, ``dead`` references and ``unnamed`` blobs are left to the sweep, which was told
+    of each (``announced``: only now); ``stale`` index rows were deleted.
     """
 
     originals: int = 0

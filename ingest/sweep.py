@@ -17,6 +17,7 @@ from ingest.owner import IsDead, is_dead
 from ingest.recent import Recent
 from ingest.records import Original
 from ingest.references import DIGITS, References
+from ingest.tablewalk import every_row
 from storage.blobs import BlobStore
 from storage.ids import Clock, moment_of
 from storage.interface import Store
@@ -264,7 +265,11 @@ class Sweep:
 
     def _hours(self) -> range:
         now = self._clock() // HOUR
-        return range(max(self._mark.read(), now - 400 * 24), now + 1)
+        return range(max(self._mark.read() or self._first_hour(now), now - 400 * 24), now + 1)
+
+    def _first_hour(self, now: int) -> int:
+        """Where to begin when no sweep has left a mark yet: a year of empty hours would take half a minute."""
+        return min((row["hour"] for row in every_row(self._store, CANDIDATES, ("hour",))), default=now)
 
     def _hour(self, hour: int) -> Iterator[Row]:
         for shard in range(SHARDS):

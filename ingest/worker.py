@@ -25,6 +25,7 @@ SLOW_AFTER: Final = 10.0  # seconds in one job, after which its thread is no lon
 SPARE: Final = 8  # threads there may be, for each one that was asked for
 IDLE: Final = 0.25  # seconds between two looks at an empty queue
 TIDY: Final = 600.0
+CHORE: Final = 5.0  # seconds that a chore gets to end by itself
 TROUBLE: Final = 2.0  # seconds of rest after the store failed
 
 
@@ -58,17 +59,23 @@ class Worker:
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop`` is set; running jobs are given back to the queue where they can't end at once."""
         chores = [
-            threading.Thread(target=self._every, args=(stop, LEASE / 3_000_000, self._renew), name="renew"),
-            threading.Thread(target=self._every, args=(stop, TIDY, self._queue.tidy), name="tidy"),
-            threading.Thread(target=self._every, args=(stop, self._sweep_interval, self._sweep), name="sweep"),
+            threading.Thread(
+                target=self._every, args=(stop, LEASE / 3_000_000, self._renew), name="renew", daemon=True
+            ),
+            threading.Thread(target=self._every, args=(stop, TIDY, self._queue.tidy), name="tidy", daemon=True),
+            threading.Thread(
+                target=self._every, args=(stop, self._sweep_interval, self._sweep), name="sweep", daemon=True
+            ),
         ]
         for chore in chores:
             chore.start()
         while not stop.is_set():
             self._hire(stop)
             stop.wait(IDLE)
-        for thread in [*list(self._desks), *chores]:
+        for thread in list(self._desks):
             thread.join()
+        for chore in chores:
+            chore.join(CHORE)  # a sweep may be cut at any step
 
     def drain(self, stop: threading.Event, done: Callable[[], bool]) -> None:
         """Work until ``done`` says so, looked at now and then, or ``stop`` is set."""
