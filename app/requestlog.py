@@ -54,7 +54,7 @@ class RequestLog:
                 "path": req.path[:512],
                 "status": status,
                 "ms": round(seconds * 1000, 3),
-                "length": resp.get_header("Content-Length"),
+                "length": int(resp.get_header("Content-Length") or len(resp.data or b"")),
                 "peer": req.env.get("REMOTE_ADDR"),
             }
             log.info("%s", json.dumps(line))

@@ -19,8 +19,9 @@ def lines(caplog):
 def test_one_line_for_each_request(stock, caplog):
     with caplog.at_level(logging.INFO, "magazin.access"):
         stock.app().get("/binary/unknown", status=404)
-        stock.app().get("/binary/%00", status=400)
-    first, second = lines(caplog)
+        refused = stock.app().get("/binary/%00", status=400)
+        stock.app().get(f"/binary/{stock.put(b'four' * 1000)}")
+    first, second, third = lines(caplog)
     assert first["ms"] >= 0
     assert {name: first[name] for name in ("method", "path", "status", "peer")} == {
         "method": "GET",
@@ -29,6 +30,7 @@ def test_one_line_for_each_request(stock, caplog):
         "peer": "127.0.0.1",
     }
     assert second["status"] == 400 and second["request_id"] != first["request_id"]
+    assert (second["length"], third["length"]) == (len(refused.body), 4000)
 
 
 def test_no_query_is_logged(stock, caplog):
