@@ -51,9 +51,9 @@ class Counts:
 
 
 class Cache:
-    """``size_limit``: bytes of database and value files together, without the write-ahead log (up to about 8 MiB); it
-    holds after every write. ``file_limit``: value files, of which there is one for each value of 1 MB or more; besides them
-    there are at most 256 folders and half a dozen files. ``wait`` (seconds), ``waiters``: see
+    """``size_limit``: bytes of database and value files together, without the write-ahead log (up to about 8 MiB).
+    ``file_limit``: value files, of which there is one for each value of 1 MB or more; besides them there are at most
+    256 folders and half a dozen files. Both hold after every write. ``wait`` (seconds), ``waiters``: see
     :class:`~storage.singleflight.SingleFlight`.
 
     Nothing is opened before the first use, and each process opens for itself: what is made before a fork works after

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ _SETTINGS: dict[str, str | int] = {
     "sqlite_journal_mode": "wal",
     "sqlite_journal_size_limit": _LOG_PAGES * _PAGE,
     "sqlite_mmap_size": 0,  # a mapped file that is cut kills the process that reads it (SIGBUS)
-    "sqlite_synchronous": 1,
+    "sqlite_synchronous": 0,  # what a power failure may damage is found out, and syncs under the lock hold others up
     "sqlite_wal_autocheckpoint": _LOG_PAGES,
     "disk_min_file_size": INLINE_BELOW,
     "disk_pickle_protocol": 0,
@@ -167,6 +168,7 @@ class Rows:
                 rows._sql("CREATE INDEX IF NOT EXISTS Cache_files ON Cache (store_time) WHERE filename IS NOT NULL")
         self._rows = rows
         self._identity = identity(self._path)
+        self._writing = threading.Lock()
 
     def get(self, name: bytes) -> bytes | None:
         """The value as it was put, or None. Raises Unsound."""
@@ -187,17 +189,16 @@ class Rows:
         """All or nothing, also on the disk."""
         arrival = _Arrival(value)
         try:
-            with _told():
+            with self._write():
                 self._rows.set(name, arrival, tag=_seal(name, value))
         except Exception:
             if arrival.file is not None:
                 self._files.remove(arrival.file)
             raise
-        with _told():
-            self._trim_log()
+        self._trim_log()
 
     def remove(self, name: bytes) -> None:
-        with _told():
+        with self._write():
             self._rows.delete(name)
 
     def files(self) -> list[str]:
@@ -209,10 +210,25 @@ class Rows:
         """Whether the database that is open here still is the one that others would open."""
         return self._identity is not None and identity(self._path) == self._identity
 
+    @contextmanager
+    def _write(self) -> Iterator[None]:
+        # Threads queue here. At SQLite's own lock they would sleep and try again, and some never have luck.
+        if not self._writing.acquire(timeout=_LOCKED):
+            raise Locked("by another thread of this process")
+        try:
+            with _told():
+                yield
+        finally:
+            self._writing.release()
+
     def _trim_log(self) -> None:
         # SQLite begins the log anew only at a moment without readers, which never comes under load.
-        with suppress(FileNotFoundError):
-            if self._log.stat().st_size > 2 * _LOG_PAGES * _PAGE:
+        try:
+            size = self._log.stat().st_size
+        except OSError:
+            return
+        if size > 2 * _LOG_PAGES * _PAGE:
+            with self._write():
                 self._rows._sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
