@@ -35,7 +35,7 @@ class Lease:
             now = self._clock()
             if self._rev is not None and self._until - now > LEASE * 2 // 3:
                 return True
-            expect = self._rev or self._free(now)
+            expect = self._rev if self._until > now else self._free(now)
             if expect is None:
                 return False
             row: Row = {"name": self.name, "owner": self._owner, "until": now + LEASE, "value": None}

@@ -13,7 +13,8 @@ from typing import Final
 
 from ingest.announcements import Litter, announcement
 from ingest.fetch.guard import Guard
-from ingest.fetch.url import host_of, normalise
+from ingest.fetch.url import host_of, mask, normalise
+from ingest.logs import Logs
 from ingest.records import Original, Reference, Status, check_context, reference_id_of
 from ingest.schedule import queue_rows
 from storage.errors import Unavailable
@@ -46,6 +47,7 @@ class References:
 
     def __init__(self, store: Store, *, ids: Ids, clock: Clock, guard: Guard, reference_ttl: float = 0.0) -> None:
         self._store, self._ids, self._clock, self._guard = store, ids, clock, guard
+        self._logs = Logs(store, ids=ids, clock=clock)
         self._remembered = _Remembered(clock, reference_ttl)
 
     def attach(self, context: str, url: str, mime: str | None = None) -> Attached:
@@ -134,10 +136,8 @@ class References:
         present = Reference.of(reference_row) if reference_row else None
         if present is None or (present.original_id, present.generation) != (original_id, generation):
             wanted = Reference(reference_id, original_id, context, generation, url, self._tag())
-            if not self._point(present, wanted):
-                return None
-            present = wanted
-        return self._second_look(present)
+            present = self._point(present, wanted)
+        return None if present is None else self._second_look(present)
 
     def _open_context(self, context: str) -> str | None:
         generation = self._ids.ordered()
@@ -171,6 +171,7 @@ class References:
                 announcement(Litter.ORIGINAL, original.original_id, now),
                 *queue_rows(original),
                 (URLS_ORIGINAL, {"original_id": original.original_id, "url": url}),
+                self._logs.original_line(original.original_id, f"queued: {mask(url)}"),
             ]
         )
         if not self._store.commit(ORIGINALS, (original.original_id,), [Put(original.row(), ABSENT)]):
@@ -181,7 +182,7 @@ class References:
         """Of one attachment, never used again: so a slow deleter can't hit the next one's index rows."""
         return self._ids.ordered()
 
-    def _point(self, present: Reference | None, wanted: Reference) -> bool:
+    def _point(self, present: Reference | None, wanted: Reference) -> Reference | None:
         """Commit a reference between its index rows: the new ones before, the old ones dropped after."""
         started = self._clock()
         writes = index_rows(wanted)
@@ -189,14 +190,15 @@ class References:
             writes += self._release(present)
         self._store.put_many(writes)
         if self._clock() - started > STALE:
-            return False
+            return None
         expect = present.rev if present else ABSENT
-        if not self._store.commit(BINARY_REFS, (wanted.reference_id,), [Put(wanted.row(), expect)]):
+        outcome = self._store.commit(BINARY_REFS, (wanted.reference_id,), [Put(wanted.row(), expect)])
+        if not outcome:
             self._store.delete(BINARYREFS_CONTEXT, BINARYREFS_CONTEXT.key_of(_context_entry(wanted)))
-            return False
+            return None
         if present is not None:
             self._drop_traces(present)
-        return True
+        return dataclasses.replace(wanted, rev=outcome.rev)
 
     def _second_look(self, reference: Reference) -> Attached | None:
         """What a sweep or a DELETE may have cut between the first look and the reference's commit."""
@@ -213,7 +215,8 @@ class References:
         again = dataclasses.replace(
             original, status=Status.PROCESSING, due=now, failures=0, lost_leases=0, first_failure=None
         )
-        self._store.put_many(queue_rows(again))
+        line = self._logs.original_line(original.original_id, "queued again, after an ERROR")
+        self._store.put_many([*queue_rows(again), line])
         outcome = self._store.commit(ORIGINALS, (original.original_id,), [Put(again.row(), original.rev)])
         return (reference, dataclasses.replace(again, rev=outcome.rev)) if outcome else None
 

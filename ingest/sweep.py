@@ -122,6 +122,9 @@ class Sweep:
         # An announcement may be late by a skew of clocks, and an erased bucket swallows what is written to it later.
         if not done or (hour + 1) * HOUR + NEWBORN > self._clock() - grace:
             return False
+        for row in self._candidates(hour, shard):
+            if row["kind"] == Litter.ORIGINAL and self._store.get(ORIGINALS, (row["id"],), ()) is None:
+                self._erase_hints(row["id"])  # of an original that never came, its PUT having died
         self._store.erase(CANDIDATES, (hour, shard))
         self._report.buckets += 1
         return True
@@ -228,14 +231,16 @@ class Sweep:
             for table in SCALED.values():
                 self._store.erase(table, (name, attempt))
         self._recent.drop(original)
-        self._store.erase(ORIGINAL_LOGS, (name,))
-        self._store.erase(URLS_ORIGINAL, (name,))
-        self._store.erase(BINARYREFS_ORIGINAL, (name,))
+        self._erase_hints(name)
         row = self._store.get(ORIGINALS, (name,))
         if row is not None:
             self._store.commit(ORIGINALS, (name,), [Remove((name,), row["rev"])])
         self._report.originals += 1
         self._report.bytes += original.size or 0
+
+    def _erase_hints(self, original_id: str) -> None:
+        for table in (ORIGINAL_LOGS, URLS_ORIGINAL, BINARYREFS_ORIGINAL):
+            self._store.erase(table, (original_id,))
 
     def _count(self, grace: int, full: bool) -> None:
         """What a run would do, without a write."""

@@ -5,6 +5,7 @@ The schedules, the kills and the broken controls of the storage protocols' proof
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import threading
 from collections.abc import Callable, Sequence
@@ -362,13 +363,14 @@ class SweepAbsentFirst(Sweep):
 
 
 class IndexRowsAfter(References):
-    def _point(self, present: Reference | None, wanted: Reference) -> bool:
+    def _point(self, present: Reference | None, wanted: Reference) -> Reference | None:
         expect = present.rev if present else ABSENT
-        if not self._store.commit(BINARY_REFS, (wanted.reference_id,), [Put(wanted.row(), expect)]):
-            return False
+        outcome = self._store.commit(BINARY_REFS, (wanted.reference_id,), [Put(wanted.row(), expect)])
+        if not outcome:
+            return None
         self._store.put(*_event(wanted.original_id, wanted.attached, wanted.reference_id))
         self._store.put(BINARYREFS_CONTEXT, _context_entry(wanted))
-        return True
+        return dataclasses.replace(wanted, rev=outcome.rev)
 
 
 class NoTag(References):
