@@ -9,6 +9,11 @@ def stock(tmp_path):
     return Stock(tmp_path)
 
 
+def said(lines):
+    """The messages that a test put there, without what attaching says itself."""
+    return [line["message"] for line in lines if not line["message"].startswith("queued")]
+
+
 def walk(app, path):
     lines = []
     while path:
@@ -25,7 +30,7 @@ def test_lines_of_reference_and_original_oldest_first(stock):
     stock.logs.note_original(original.original_id, "attempt 1: HTTP 503")
     stock.logs.note_reference(reference, "attached again")
     answer = stock.app().get("/binary/logs/ctx")
-    assert [line["message"] for line in answer.json] == ["attached", "attempt 1: HTTP 503", "attached again"]
+    assert said(answer.json) == ["attached", "attempt 1: HTTP 503", "attached again"]
     assert {line["reference_id"] for line in answer.json} == {reference.reference_id}
     assert set(answer.json[0]) == {"reference_id", "time", "message"}
     assert answer.json[0]["time"].startswith("2023-11-14T22:13:20.") and answer.json[0]["time"].endswith("Z")
@@ -33,7 +38,7 @@ def test_lines_of_reference_and_original_oldest_first(stock):
     assert "Access-Control-Allow-Origin" not in answer.headers
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 5, 7, 11, 12, 13, 1000])
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 7, 11, 12, 13, 14, 15, 16, 1000])
 def test_pages_give_every_line_once(stock, limit):
     for number in range(3):
         reference, original = stock.attach(f"http://source.example/{number}")
@@ -43,7 +48,7 @@ def test_pages_give_every_line_once(stock, limit):
     pages = walk(stock.app(), f"/binary/logs/ctx?limit={limit}")
     lines = [line for page in pages for line in page]
     assert all(len(page) == limit for page in pages[:-1]) and 0 < len(pages[-1]) <= limit
-    assert len({line["message"] for line in lines}) == len(lines) == 12
+    assert len(set(said(lines))) == len(said(lines)) == 12
     order = [(line["reference_id"], line["time"]) for line in lines]
     assert order == sorted(order)
 
@@ -55,14 +60,14 @@ def test_two_lines_of_one_millisecond_are_both_there_over_pages(tmp_path):
     for message in "abc":
         stock.logs.note_reference(reference, message)
     pages = walk(stock.app(), "/binary/logs/ctx?limit=1")
-    assert [page[0]["message"] for page in pages] == ["a", "b", "c"]
+    assert [message for page in pages for message in said(page)] == ["a", "b", "c"]
 
 
 def test_many_references(stock):
     for number in range(120):
         reference, _ = stock.attach(f"http://source.example/{number}")
         stock.logs.note_reference(reference, str(number))
-    assert sum(map(len, walk(stock.app(), "/binary/logs/ctx?limit=50"))) == 120
+    assert sum(len(said(page)) for page in walk(stock.app(), "/binary/logs/ctx?limit=50")) == 120
 
 
 def test_a_cursor_whose_reference_has_gone_goes_on_behind_it(stock):
@@ -75,7 +80,7 @@ def test_a_cursor_whose_reference_has_gone_goes_on_behind_it(stock):
     stock.references.detach(references[0].reference_id)
     link = first.headers["Link"]
     rest = stock.app().get(link[1 : link.index(">")].replace("limit=1", "limit=9"))
-    assert [line["message"] for line in rest.json] == [one.reference_id for one in references[1:]]
+    assert said(rest.json) == [one.reference_id for one in references[1:]]
 
 
 def test_unknown_and_malformed(stock):
