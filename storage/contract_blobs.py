@@ -18,7 +18,6 @@ import uuid
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TypeAlias
 
 import pytest
@@ -407,8 +406,3 @@ class BlobContract:
                 whole(blobs, guessed(*key, data))
             with pytest.raises(Damaged):
                 blobs.open(guessed(*key, data)).read(1)
-
-
-def in_child(source: str) -> str:
-    """``source`` with the project's own folder found from anywhere."""
-    return f"import sys; sys.path.insert(0, {str(Path(__file__).parent.parent)!r})\n{source}"

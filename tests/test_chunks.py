@@ -10,7 +10,7 @@ import pytest
 from storage.blobs import Blob, checksum
 from storage.chunks import ChunkBlobs
 from storage.contract import BlobContract
-from storage.contract_blobs import PART, Harm, Make, fresh, guessed, in_child, noise, stored, whole
+from storage.contract_blobs import PART, Harm, Make, fresh, guessed, noise, stored, whole
 from storage.errors import Full, KeyTaken, MissingPart, Unavailable
 from storage.memory import MemoryStore
 from storage.schema import ORIGINALS_DATA
@@ -89,7 +89,7 @@ class TestOnSqlite(BlobContract):
 
     @pytest.fixture
     def child(self, tmp_path: Path) -> str:
-        return in_child(
+        return (
             "from pathlib import Path\nfrom storage.chunks import ChunkBlobs\nfrom storage.sqlite import SqliteStore\n"
             f"store = SqliteStore(Path({str(tmp_path / 'store.sqlite')!r}))\n"
             f"blobs = ChunkBlobs(store, part_size={PART}, bucket_parts={BUCKET}, window=3)"

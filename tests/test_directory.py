@@ -8,7 +8,7 @@ import pytest
 
 from storage.blobs import Blob, Found, checksum
 from storage.contract import BlobContract
-from storage.contract_blobs import PART, Harm, Make, fresh, guessed, in_child, noise, stored, whole
+from storage.contract_blobs import PART, Harm, Make, fresh, guessed, noise, stored, whole
 from storage.directory import DirectoryBlobs
 from storage.errors import BlobError, Damaged, Full, KeyTaken, MissingPart, Unavailable, WrongChecksum
 
@@ -28,7 +28,7 @@ class TestDirectory(BlobContract):
 
     @pytest.fixture
     def child(self, tmp_path: Path) -> str:
-        return in_child(
+        return (
             "from pathlib import Path\nfrom storage.directory import DirectoryBlobs\n"
             f"blobs = DirectoryBlobs(Path({str(tmp_path / 'blobs')!r}), part_size={PART})"
         )
