@@ -51,6 +51,9 @@ class Metrics:
         self._damaged = Counter(
             "magazin_scaled_damaged", "Prepared images found damaged and rendered anew.", registry=self._registry
         )
+        self._rendered = Counter(
+            "magazin_renditions_made", "Images decoded for a request: misses of the cache.", registry=self._registry
+        )
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """``route`` is a template, never a path: what clients make up must not become series."""
@@ -68,6 +71,9 @@ class Metrics:
 
     def box_damaged(self) -> None:
         self._damaged.inc()
+
+    def rendered(self) -> None:
+        self._rendered.inc()
 
     def text(self) -> bytes:
         if self._folder is None:

@@ -86,9 +86,12 @@ class Scaled:
         blob = original.blob
         if blob is None:
             raise BlobError(f"original {original.original_id} is OK and names no bytes")
-        return self._renditions.jpeg(
-            blob.sha256, picture_of(original), Exact(*pixels), lambda: cast(BinaryIO, self._blobs.open(blob))
-        )
+
+        def reader() -> BinaryIO:
+            self._metrics.rendered()
+            return cast(BinaryIO, self._blobs.open(blob))
+
+        return self._renditions.jpeg(blob.sha256, picture_of(original), Exact(*pixels), reader)
 
 
 @lru_cache(maxsize=4096)

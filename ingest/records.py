@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
@@ -126,9 +127,14 @@ class Original:
         return self.status == Status.OK and self.width is not None
 
 
+@cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls))
+
+
 def _known(cls: type[Any], row: Row) -> dict[str, Any]:
-    return {field.name: row[field.name] for field in fields(cls) if field.name in row}
+    return {name: row[name] for name in _names(cls) if name in row}
 
 
 def _row(record: Any) -> Row:
-    return {field.name: getattr(record, field.name) for field in fields(record) if field.name != "rev"}
+    return {name: getattr(record, name) for name in _names(type(record)) if name != "rev"}
