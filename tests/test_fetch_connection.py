@@ -293,6 +293,16 @@ class TestLies:
             fetched, got = fetch(source.url())
         assert (fetched.outcome, got) == (Outcome.ARCHIVED, body)
 
+    def test_a_negative_chunk_is_not_all_that_comes(self):
+        def endless(connection, _):
+            connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n")
+            while not source.closing.is_set():
+                connection.sendall(bytes(1000))
+
+        with Source(endless) as source:
+            fetched, _ = fetch(source.url(), by=fetcher(deadline=5.0))
+        assert fetched.outcome is Outcome.TRUNCATED
+
     def test_silence_ends_at_the_read_timeout(self):
         def silent(connection, _):
             connection.sendall(HEAD + b"Content-Length: 99999\r\n\r\n" + b"x" * 10_000)

@@ -11,7 +11,7 @@ import requests
 from urllib3.response import HTTPResponse
 
 from ingest.fetch.connection import Session
-from ingest.fetch.failure import Failure, in_asking, in_reading, transient
+from ingest.fetch.failure import Failure, in_asking, in_reading
 from ingest.fetch.outcome import Known, Outcome
 from ingest.fetch.url import BlockedUrl, InvalidUrl, join, mask, split
 from ingest.fetch.watchdog import Watchdog
@@ -48,7 +48,7 @@ class Answer:
 
     def blocks(self, first: int, limit: int) -> Iterator[bytes]:
         """The body as it is on the wire, ``first`` bytes and then BLOCK at a time, to at most ``limit`` + 1 bytes.
-        Raises Failure when it ends too early."""
+        Raises Failure when it ends before its declared length, which urllib3 counts."""
         size = first
         while self.received <= limit:
             try:
@@ -62,8 +62,6 @@ class Answer:
             self.received += len(data)
             yield data
             size = BLOCK
-        if self.length is not None and self.received < min(self.length, limit + 1):
-            raise transient(Outcome.TRUNCATED, f"broke off after {self.received} of {self.length} bytes")
 
     def close(self) -> None:
         self._raw.close()
