@@ -1,6 +1,8 @@
 """Connections to one SQLite file: one for each thread, none across a fork, every error as one of ours.
 
-apsw, because it brings an SQLite of its own: those before 3.51.3 may damage a database when its WAL is reset.
+apsw, because it brings an SQLite of its own: those before 3.51.3 may damage a database when its WAL is reset. A process
+that has the file open here must not open it with another SQLite (the module sqlite3) too: neither sees the other's
+locks, and closing one drops those of both.
 """
 
 from __future__ import annotations

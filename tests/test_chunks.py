@@ -1,10 +1,10 @@
 """Blobs in chunk tables, on the reference plugin at its strictest and on the embedded one."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from storage.blobs import Blob, checksum
@@ -103,15 +103,16 @@ class TestOnSqlite(BlobContract):
             if how == "append":
                 plant(store, blob, part, b"x")
                 return
-            with closing(sqlite3.connect(tmp_path / "store.sqlite")) as database, database:
+            with closing(apsw.Connection(str(tmp_path / "store.sqlite"))) as database:
 
                 def parts(*numbers: int) -> list[tuple[bytes, str]]:
                     ask = f"SELECT data, crc FROM originals_data {where}"
-                    return [database.execute(ask, (blob.owner, blob.attempt, n)).fetchone() for n in numbers]
+                    return [database.execute(ask, (blob.owner, blob.attempt, n)).get for n in numbers]
 
                 def write(number: int, data: bytes, crc: str) -> None:
                     change = f"UPDATE originals_data SET data = ?, crc = ? {where}"
-                    assert database.execute(change, (data, crc, blob.owner, blob.attempt, number)).rowcount == 1
+                    database.execute(change, (data, crc, blob.owner, blob.attempt, number))
+                    assert database.changes() == 1
 
                 if how == "drop":
                     database.execute(f"DELETE FROM originals_data {where}", (blob.owner, blob.attempt, part))

@@ -215,7 +215,7 @@ def small_disk(tmp_path: Path):
     if made.returncode:
         pytest.skip("no right to mount a small file system")
     yield mount
-    subprocess.run(["umount", str(mount)], check=True)
+    subprocess.run(["umount", "--lazy", str(mount)], check=True)
 
 
 def test_a_full_disk(small_disk: Path) -> None:
