@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ingest.announcements import Litter, announcement
 from ingest.findings import Findings, Wrong
 from ingest.indexes import Indexes
 from ingest.liveness import is_referenced
@@ -19,6 +18,7 @@ from ingest.references import References
 from ingest.scaled import DamagedBox, prepared
 from ingest.schedule import queue_rows
 from ingest.tablewalk import every_row
+from storage.announcements import Litter, announcement
 from storage.blobs import BlobStore
 from storage.ids import Clock
 from storage.interface import Store

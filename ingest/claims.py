@@ -11,10 +11,10 @@ import dataclasses
 import threading
 from typing import Any, Final
 
-from ingest.announcements import Litter, announcement
 from ingest.leases import LEASE
 from ingest.owner import IsDead, is_dead
 from ingest.records import Original, Status
+from storage.announcements import Litter, announcement
 from storage.ids import Clock, Ids
 from storage.interface import Store
 from storage.schema import ORIGINALS

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.announcements import Litter
 from ingest.findings import Findings, Wrong
 from ingest.records import Reference
 from ingest.references import References, index_rows
 from ingest.tablewalk import every_row
+from storage.announcements import Litter
 from storage.ids import Clock, moment_of
 from storage.interface import Store
 from storage.schema import (

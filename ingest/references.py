@@ -11,12 +11,12 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ingest.announcements import Litter, announcement
 from ingest.fetch.guard import Guard
 from ingest.fetch.url import host_of, mask, normalise
 from ingest.logs import Logs
 from ingest.records import Original, Reference, Status, check_context, reference_id_of
 from ingest.schedule import queue_rows
+from storage.announcements import Litter, announcement
 from storage.errors import Unavailable
 from storage.ids import Clock, Ids
 from storage.interface import Store

@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from ingest.announcements import HOUR, SHARDS, Litter, announcement
 from ingest.leases import Lease, Mark
 from ingest.liveness import events, is_referenced
 from ingest.owner import IsDead, is_dead
@@ -18,6 +17,7 @@ from ingest.recent import Recent
 from ingest.records import Original
 from ingest.references import DIGITS, References
 from ingest.tablewalk import every_row
+from storage.announcements import HOUR, SHARDS, Litter, announcement
 from storage.blobs import BlobStore
 from storage.ids import Clock, moment_of
 from storage.interface import Store
