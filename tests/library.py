@@ -47,8 +47,9 @@ class Says:
 
 
 class Library:
-    def __init__(self):
-        self.now = START
+    def __init__(self, tick=1):
+        """``tick``: microseconds that pass at each look at the clock."""
+        self.now, self.tick = START, tick
         self.ids = Ids(self.clock)
         self.store = MemoryStore(strict=True)
         self.store.create(BINARIES)
@@ -73,7 +74,7 @@ class Library:
         self.files = LocalFiles(self.store, self.references, self.claims, self.jobs, max_bytes=1_000_000)
 
     def clock(self):
-        self.now += 1
+        self.now += self.tick
         return self.now
 
     def put(self, url="http://h/a", answer=b"bytes" * 500, context="c"):
