@@ -47,10 +47,10 @@ def test_the_page_of_settings_is_the_present_one():
 
 
 def test_flags_go_over_variables_over_the_file(tmp_path):
-    toml = "[worker]\nthreads = 2\nper_host = 3\nidle = '10s'\n"
+    toml = "[worker]\nthreads = 2\nper_host = 3\njitter = 0.5\n"
     environ = {"MAGAZIN_WORKER_THREADS": "5", "MAGAZIN_WORKER_PER_HOST": "6"}
     found = settings(tmp_path, toml, environ, {"worker.threads": "9"}).worker
-    assert (found.threads, found.per_host, found.idle, found.max_failures) == (9, 6, 10.0, 3)
+    assert (found.threads, found.per_host, found.jitter, found.max_failures) == (9, 6, 0.5, 3)
 
 
 def test_flags_reach_child_processes_as_variables(tmp_path):
