@@ -170,7 +170,7 @@ class BlobReader(io.RawIOBase):
                 target[filled : filled + len(piece)] = piece
                 filled += len(piece)
                 position += len(piece)
-            self._position = position
+            pass
             return filled
 
     def readall(self) -> bytes:

@@ -1,8 +1,9 @@
 """Blobs in the chunk tables of any plugin: a row for each part, a partition for each bucket of parts.
 
 The table's partition key is (owner, attempt, bucket) and its clustering key (part), whatever their names are; ``data``
-and ``crc`` hold the bytes and their :func:`~storage.blobs.checksum`. Parts are written in order, so an empty bucket is
-the last one; buckets are erased from the last to the first, so that this stays true of one that is half erased.
+and ``crc`` hold the bytes and their :func:`~storage.blobs.checksum`; an ``id``, where a table has one, is unique. Parts
+are written in order, so an empty bucket is the last one; buckets are erased from the last to the first, so that this
+stays true of one that is half erased.
 """
 
 from __future__ import annotations
@@ -60,11 +61,32 @@ class ChunkBlobs:
             except Damaged as damage:
                 sound = False
                 yield damage
-        for part in self._extra(blob):
+        for damage in self.extra(blob):
             sound = False
-            yield ExtraPart(blob.owner, blob.attempt, part, "lies behind the last one")
+            yield damage
         if sound and whole.hexdigest() != blob.sha256:
             yield WrongChecksum(blob.owner, blob.attempt, -1, "the whole doesn't match its sha256")
+
+    def extra(self, blob: Blob) -> Iterator[ExtraPart]:
+        """Parts behind the last one; empty ones do no harm."""
+        (number,) = self._table.clustering
+        last = blob.parts - 1
+        bucket = self.bucket_of(max(0, last))
+        for rows in self._store.fetch(
+            [
+                Slice(self._table, (blob.owner, blob.attempt, bucket), after=(last,), limit=2),
+                Slice(self._table, (blob.owner, blob.attempt, bucket + 1), limit=2),
+            ]
+        ):
+            for row in rows:
+                if row["data"]:
+                    yield ExtraPart(blob.owner, blob.attempt, row[number], "lies behind the last one")
+
+    def drop_extra(self, blob: Blob, part: int) -> None:
+        """Delete one of these."""
+        if part < blob.parts:
+            raise ValueError(f"part {part} of blob {blob.owner}/{blob.attempt} is one of its own")
+        self._store.delete(self._table, (blob.owner, blob.attempt, self.bucket_of(part), part))
 
     def erase(self, owner: str, attempt: str) -> None:
         bucket = 0
@@ -98,13 +120,15 @@ class ChunkBlobs:
 
     def write(self, owner: str, attempt: str, parts: Iterable[tuple[int, bytes]]) -> None:
         """Write parts by number. Durable on return."""
-        names = self._table.key
-        rows = (
-            dict(zip(names, (owner, attempt, self.bucket_of(part), part), strict=True))
-            | {"data": data, "crc": checksum(owner, attempt, part, data)}
-            for part, data in parts
-        )
-        self._store.put_many(((self._table, row) for row in rows), window=self._window)
+        rows = ((self._table, self._row(owner, attempt, part, data)) for part, data in parts)
+        self._store.put_many(rows, window=self._window)
+
+    def _row(self, owner: str, attempt: str, part: int, data: bytes) -> Row:
+        key = owner, attempt, self.bucket_of(part), part
+        row: Row = dict(zip(self._table.key, key, strict=True))
+        if "id" in self._table.columns:
+            row["id"] = f"{attempt}-{part}"
+        return row | {"data": data, "crc": checksum(owner, attempt, part, data)}
 
     def _pieces(self, blob: Blob, start: int, stop: int) -> Iterator[bytes]:
         first, end = start // blob.part_size, -(-stop // blob.part_size)
@@ -116,19 +140,6 @@ class ChunkBlobs:
         keys = ((self._table, (blob.owner, blob.attempt, self.bucket_of(part), part)) for part in parts)
         for part, rows in zip(parts, self._store.fetch(keys, self._window), strict=True):
             yield part, rows[0] if rows else None
-
-    def _extra(self, blob: Blob) -> Iterator[int]:
-        """Parts behind the last one; empty ones do no harm."""
-        (number,) = self._table.clustering
-        last = blob.parts - 1
-        bucket = self.bucket_of(max(0, last))
-        for rows in self._store.fetch(
-            [
-                Slice(self._table, (blob.owner, blob.attempt, bucket), after=(last,), limit=2),
-                Slice(self._table, (blob.owner, blob.attempt, bucket + 1), limit=2),
-            ]
-        ):
-            yield from (row[number] for row in rows if row["data"])
 
 
 class _ChunkWriter(PartWriter):
