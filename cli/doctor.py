@@ -15,7 +15,8 @@ import click
 from cli.libraries import Finding, formats, libraries, packages
 from cli.options import FAILED, say, with_settings
 from cli.settings import Settings
-from cli.wiring import BadSetting, Magazin
+from cli.sources import SettingsError
+from cli.wiring import Magazin
 from storage.errors import StoreError
 
 SCARCE = 2 << 30  # bytes free, below which a warning is due
@@ -66,7 +67,7 @@ def _storage(magazin: Magazin) -> Iterator[Finding]:
     try:
         tokens = list(magazin.tokens.list())
         kept = type(magazin.blobs).__name__
-    except (StoreError, BadSetting, OSError) as error:
+    except (StoreError, SettingsError, OSError) as error:
         yield Finding("storage", "bad", f"{plugin}: {error or type(error).__name__}", "see docs/operating.md")
         return
     yield Finding("storage", "ok", f"{plugin}, {kept}, data in {data}")

@@ -6,7 +6,8 @@ import importlib
 
 import click
 
-from cli.options import EXIT_STATUS, StoreGone
+from cli.options import EXIT_STATUS, Misused, StoreGone
+from cli.sources import SettingsError
 from storage.errors import StoreError
 
 COMMANDS = {
@@ -42,6 +43,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except SettingsError as error:
+            raise Misused(str(error)) from error
         except StoreError as error:
             raise StoreGone(f"the store: {error or type(error).__name__}") from error
 

@@ -69,10 +69,7 @@ def with_settings(function: Command) -> Command:
             if not equals:
                 raise Misused(f"--set wants SECTION.KEY=VALUE, not {pair!r}")
             flags[name] = value
-        try:
-            settings = sources.load(data=data, config=config, flags=flags)
-        except sources.SettingsError as error:
-            raise Misused(str(error)) from error
+        settings = sources.load(data=data, config=config, flags=flags)
         logs.configure(settings.log)
         environ = {"MAGAZIN_DATA": str(settings.data), **sources.variables(flags)}
         if settings.config:

@@ -16,6 +16,7 @@ from app.options import Options
 from app.problems import App
 from app.tokens import Tokens
 from cli.settings import Settings
+from cli.sources import SettingsError
 from imaging.encoding import Encoding
 from imaging.libvips import configure
 from imaging.limits import Limits
@@ -47,10 +48,6 @@ from storage.interface import Store
 from storage.schema import BINARIES
 
 REFERENCE_TTL = 5.0  # seconds, where a look at the store is a trip over the network
-
-
-class BadSetting(Exception):
-    """Settings that can't go together, or a plugin that isn't there."""
 
 
 class Magazin:
@@ -87,7 +84,7 @@ class Magazin:
         if where == "tables":
             return ChunkBlobs(self.store, part_size=storage.part_size)
         if not (self.store.transactional or storage.shared):
-            raise BadSetting(
+            raise SettingsError(
                 '[storage] blobs = "directory" beside a store of several machines needs a file system that all of '
                 "them share; say so with [storage] shared = true"
             )
@@ -289,6 +286,6 @@ class Magazin:
         try:
             return plugins.open_store(name, options)
         except LookupError as error:
-            raise BadSetting(f"[storage] plugin: {error.args[0]}") from error
+            raise SettingsError(f"[storage] plugin: {error.args[0]}") from error
         except ImportError as error:
-            raise BadSetting(f"[storage] plugin {name!r} needs a library that is missing: {error}") from error
+            raise SettingsError(f"[storage] plugin {name!r} needs a library that is missing: {error}") from error
