@@ -1,8 +1,9 @@
 """The work queue: a queue for each source host, so that a slow host never starves the others.
 
 Entries are hints: the original's row decides whether there is work (storage protocols, «Claim»). A process reads the
-open buckets from the mark on and keeps a cursor in each. What a cursor passed too early is looked at again each minute:
-originals that others held a lease on, and the last minutes' buckets, for entries that came late; all buckets each hour.
+open buckets from the mark on and keeps a cursor in each. What a cursor passed too early is looked at again: originals
+that others held a lease on, each ten seconds; the last minutes' buckets, for entries that came late, each minute; all
+buckets each hour.
 (All of them each minute would read a backlog of a million finished entries over and over.)
 """
 
@@ -33,6 +34,7 @@ HOUR: Final = 60 * MINUTE
 DONE_AFTER: Final = 60  # minutes after which a bucket without work is erased: longer than any skew of clocks
 JOBS_A_TURN: Final = 50
 POLL: Final = SECOND // 4
+AGAIN: Final = 10 * SECOND
 
 
 @dataclass
@@ -89,7 +91,7 @@ class Queue:
         self._mark = Mark(store, "queue")
         self._lock = threading.Lock()
         self._hosts: dict[str, _Host] = {}
-        self._whole_at = self._again_at = self._recent_at = 0
+        self._whole_at = self._late_at = self._again_at = self._recent_at = 0
 
     @contextmanager
     def turn(self) -> Iterator[Turn | None]:
@@ -112,10 +114,11 @@ class Queue:
                 if host is None or not (host.ready or self._read(name, host)):
                     return None
                 original = host.ready.popleft()
-                host.held[original.original_id] = original.due or 0
             claim = self._claims.take(original)
             if claim is not None:
                 return claim
+            with self._lock:
+                host.held[original.original_id] = original.due or 0
 
     def tidy(self) -> None:
         """Erase the buckets that are older than an hour and have no work left, and move the mark."""
@@ -174,21 +177,19 @@ class Queue:
             for host in self._hosts.values():
                 host.buckets.clear()
             self._learn(self._mark.read(), now)
-        if now - self._again_at >= MINUTE:
+        if now - self._again_at >= AGAIN:
             self._again_at = now
             for host in self._hosts.values():
-                self._look_again(host, now)
+                held, host.held = host.held, {}
+                self._sort_out(host, [{"original_id": name, "due": due} for name, due in held.items()])
+        if now - self._late_at >= MINUTE:
+            self._late_at = now
+            for host in self._hosts.values():
+                host.buckets |= dict.fromkeys(minute for minute in host.buckets if minute >= now // MINUTE - LATE)
+                host.read_at = 0
             self._hosts = {name: host for name, host in self._hosts.items() if not host.is_idle()}
         self._recent_at = now
         self._learn(now // MINUTE - LATE, now)
-
-    def _look_again(self, host: _Host, now: int) -> None:
-        host.read_at = 0
-        for minute in host.buckets:
-            if minute >= now // MINUTE - LATE:
-                host.buckets[minute] = None
-        held, host.held = host.held, {}
-        self._sort_out(host, [{"original_id": name, "due": due} for name, due in held.items()])
 
     def _learn(self, first: int, now: int) -> None:
         for row in self._open_rows(first, now // MINUTE):

@@ -132,9 +132,9 @@ def _names(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(cls))
 
 
-def _known(cls: type[Any], row: Row) -> dict[str, Any]:
+def _known(cls: Any, row: Row) -> dict[str, Any]:
     return {name: row[name] for name in _names(cls) if name in row}
 
 
 def _row(record: Any) -> Row:
-    return {name: getattr(record, name) for name in _names(type(record)) if name != "rev"}
+    return {name: getattr(record, name) for name in _names(record.__class__) if name != "rev"}
