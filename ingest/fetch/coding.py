@@ -44,8 +44,8 @@ def gunzipped(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     """
     inflater = zlib.decompressobj(wbits=31)
     for block in blocks:
-        data, full = block, False
-        while data or full:
+        data = block
+        while data:
             if inflater.eof:
                 data = data.lstrip(b"\0")
                 if not data:
@@ -57,7 +57,6 @@ def gunzipped(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
                 raise transient(Outcome.TRUNCATED, "sent a body that isn't the gzip that its header claims") from error
             if made:
                 yield made
-            full = len(made) == size  # more may be waiting inside, though all input is consumed
             data = inflater.unconsumed_tail or inflater.unused_data
     if not inflater.eof:
         raise transient(Outcome.TRUNCATED, "sent a compressed body that ends before its end")
