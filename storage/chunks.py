@@ -61,9 +61,9 @@ class ChunkBlobs:
             except Damaged as damage:
                 sound = False
                 yield damage
-        for damage in self.extra(blob):
+        for extra in self.extra(blob):
             sound = False
-            yield damage
+            yield extra
         if sound and whole.hexdigest() != blob.sha256:
             yield WrongChecksum(blob.owner, blob.attempt, -1, "the whole doesn't match its sha256")
 
