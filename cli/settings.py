@@ -75,7 +75,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Cassandra:
-    """The plugin `cassandra`. See docs/cassandra.md."""
+    """The plugin `cassandra`, for any number of machines."""
 
     contact_points: tuple[str, ...] = setting(
         ("127.0.0.1",), kinds.listed(kinds.TEXT, least=1), "Hosts, or host:port, of the cluster."

@@ -67,12 +67,12 @@ def _julia(width: int, height: int) -> Picture:
     scale = 3.0 / width
     real, imaginary = (at[0] - width / 2) * scale, (at[1] - height / 2) * scale
     steps: Picture = 0
-    for _ in range(48):
+    for _ in range(40):
         real, imaginary = real * real - imaginary * imaginary - 0.79, real * imaginary * 2 + 0.15
         inside = (real * real + imaginary * imaginary) < 16
         real, imaginary = inside.ifthenelse(real, 9), inside.ifthenelse(imaginary, 9)
         steps = steps + inside / 255
-    return _coloured((steps / 48) ** 0.6, DEEP)
+    return _coloured((steps / 40) ** 0.6, DEEP)
 
 
 def _dunes(width: int, height: int) -> Picture:
@@ -119,7 +119,7 @@ def _clamped(picture: Picture) -> Picture:
 
 SAMPLES = (
     Sample("dunes.jpg", "image/jpeg", 3600, 2400, _dunes),
-    Sample("julia.jpg", "image/jpeg", 2100, 1400, _julia),
+    Sample("julia.jpg", "image/jpeg", 1800, 1200, _julia),
     Sample("marble.jpg", "image/jpeg", 2000, 2600, _marble),
     Sample("glass.png", "image/png", 1600, 1600, _glass),
     Sample("clouds.webp", "image/webp", 2800, 1800, _clouds),
