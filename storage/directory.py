@@ -11,7 +11,7 @@ import errno
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -29,11 +29,18 @@ _LINE = 17  # bytes of a checksum and its line feed
 
 
 class DirectoryBlobs:
-    """``clock`` tells the age of what :meth:`scan` finds. A folder that is gone raises Unavailable: a disk that isn't
-    mounted must not look like damage."""
+    """``clock`` tells the age of what :meth:`scan` finds; ``sync`` makes an open file or folder durable. A folder that
+    is gone raises Unavailable: a disk that isn't mounted must not look like damage."""
 
-    def __init__(self, folder: Path, *, part_size: int = 512 * 1024, clock: Clock = system_clock) -> None:
-        self._folder, self._part_size, self._clock = folder, part_size, clock
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        part_size: int = 512 * 1024,
+        clock: Clock = system_clock,
+        sync: Callable[[int], None] = os.fsync,
+    ) -> None:
+        self._folder, self._part_size, self._clock, self._sync = folder, part_size, clock, sync
         with _translated():
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -43,8 +50,8 @@ class DirectoryBlobs:
             for folder in (place.parent.parent, place.parent):
                 with suppress(FileExistsError):
                     folder.mkdir()
-                    _sync(folder.parent)
-            return _FileWriter(place, owner, attempt, self._part_size)
+                    _sync_folder(folder.parent, self._sync)
+            return _FileWriter(place, owner, attempt, self._part_size, self._sync)
 
     def open(self, blob: Blob) -> BlobReader:
         return BlobReader(blob, self.parts)
@@ -79,7 +86,7 @@ class DirectoryBlobs:
         self._check_mounted()
         with _translated():
             if _unlink(place):
-                _sync(place.parent)
+                _sync_folder(place.parent, self._sync)
 
     def scan(self) -> Iterator[Found]:
         self._check_mounted()
@@ -177,9 +184,9 @@ class _Files:
 
 
 class _FileWriter(PartWriter):
-    def __init__(self, place: Path, owner: str, attempt: str, part_size: int) -> None:
+    def __init__(self, place: Path, owner: str, attempt: str, part_size: int, sync: Callable[[int], None]) -> None:
         super().__init__(owner, attempt, part_size)
-        self._place, self._partial = place, _beside(place, ".partial")
+        self._place, self._partial, self._sync = place, _beside(place, ".partial"), sync
         self._sums = bytearray()
         try:
             self._file = FileIO(self._partial, "xb")
@@ -199,14 +206,14 @@ class _FileWriter(PartWriter):
         with _translated():
             with FileIO(_beside(self._place, ".sums"), "wb") as sums:
                 _write(sums, self._sums)
-                os.fsync(sums.fileno())
-            os.fsync(self._file.fileno())
+                self._sync(sums.fileno())
+            self._sync(self._file.fileno())
             self._file.close()
             try:
                 self._partial.rename(self._place)
             except FileNotFoundError:
                 raise BlobError(f"blob {self.owner}/{self.attempt} was erased while it was written") from None
-            _sync(self._place.parent)
+            _sync_folder(self._place.parent, self._sync)
 
     def _discard(self) -> None:
         self._file.close()
@@ -234,11 +241,11 @@ def _write(file: FileIO, data: bytes | bytearray) -> None:
         rest = rest[file.write(rest) :]
 
 
-def _sync(folder: Path) -> None:
+def _sync_folder(folder: Path, sync: Callable[[int], None]) -> None:
     """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)
 

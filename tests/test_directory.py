@@ -190,6 +190,48 @@ def test_scan_tells_the_age(folder: Path) -> None:
     assert list(blobs.scan()) == [Found(blob.owner, blob.attempt, 90_000_000)]
 
 
+def test_the_age_is_that_of_the_last_write(folder: Path) -> None:
+    blobs = DirectoryBlobs(folder, part_size=PART, clock=lambda: 900_000_000)
+    one, two = stored(blobs, b"x"), stored(blobs, b"x")
+    for blob, moments in ((one, (100, 500)), (two, (500, 100))):
+        path = place(folder, blob)
+        for file, seconds in zip((path, path.with_name(f"{path.name}.sums")), moments, strict=True):
+            os.utime(file, (seconds, seconds))
+    assert [found.age for found in blobs.scan()] == [400_000_000, 400_000_000]
+
+
+def test_what_is_made_durable_and_when(folder: Path) -> None:
+    """Bytes before their name, each new folder in the one above, and the name before commit returns."""
+    seen: list[tuple[str, list[str]]] = []
+
+    def sync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if path.is_file():
+            seen.append((path.suffix, [part.suffix for part in sorted(path.parent.iterdir())]))
+        else:
+            depth = len(path.relative_to(folder).parts)
+            seen.append((f"folder {depth}", [part.suffix for part in sorted(path.iterdir()) if part.is_file()]))
+        os.fsync(descriptor)
+
+    blobs = DirectoryBlobs(folder, sync=sync)
+    with blobs.create("abcdef", "1") as writer:
+        assert seen == [("folder 0", []), ("folder 1", [])]
+        writer.write(b"x" * 100_000)
+        del seen[:]
+        writer.commit()
+    assert seen == [
+        (".sums", [".partial", ".sums"]),
+        (".partial", [".partial", ".sums"]),
+        ("folder 2", [".1", ".sums"]),
+    ]
+    del seen[:]
+    blobs.create("abcdef", "2").abort()
+    assert seen == []
+    blobs.erase("abcdef", "1")
+    blobs.erase("abcdef", "1")
+    assert seen == [("folder 2", [])]
+
+
 def test_lengths_beyond_32_bits(blobs: DirectoryBlobs, folder: Path) -> None:
     small = stored(blobs, b"x")
     blob = Blob(small.owner, small.attempt, (5 << 30) + 7, 512 * 1024, small.sha256)
