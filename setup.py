@@ -39,6 +39,7 @@ setup(
         "rich>=13,<16",
         "apsw>=3.51.3",  # an SQLite of its own: the WAL reset bug was mended in 3.51.3
         "xxhash>=3.5,<5",
+        "google-re2>=1.1.20250805",
         "filetype>=1.2,<2",
         "filelock>=3.16,<5",
         "packaging>=24",
