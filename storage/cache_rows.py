@@ -164,8 +164,7 @@ class Rows:
             _prepare(self._path)
             rows = _Diskcache(str(folder), timeout=_LOCKED, disk=_Disk, size_limit=size_limit, **_SETTINGS)
             rows.disk.files, rows.file_limit, rows.evicted = files, file_limit, evicted
-            with rows.transact():
-                rows._sql("CREATE INDEX IF NOT EXISTS Cache_files ON Cache (store_time) WHERE filename IS NOT NULL")
+            rows._sql("CREATE INDEX IF NOT EXISTS Cache_files ON Cache (store_time) WHERE filename IS NOT NULL")
         self._rows = rows
         self._identity = identity(self._path)
         self._writing = threading.Lock()
