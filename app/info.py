@@ -16,6 +16,7 @@ from app.lookup import Lookup, check_id
 from app.media import HARMLESS, freshness, picture_of, validators_of
 from app.options import Options
 from imaging.info import document
+from imaging.size import Bounds
 
 LD_JSON = "application/ld+json"
 CONTEXT = (
@@ -25,7 +26,7 @@ CONTEXT = (
 
 
 @lru_cache(maxsize=1024)
-def written(address: str, picture: tuple[int, int], most: int) -> tuple[bytes, str]:
+def written(address: str, picture: tuple[int, int], most: Bounds) -> tuple[bytes, str]:
     """The document, and a tag for it."""
     data = json.dumps(document(address, *picture, most)).encode()
     return data, xxhash.xxh3_128_hexdigest(data)
@@ -39,7 +40,8 @@ class Info:
     def on_get(self, req: Request, resp: Response, reference_id: str) -> None:
         original = self._lookup.image(reference_id)
         address = f"{base_address(req, self._base_url)}/binary/{check_id(reference_id)}"
-        data, tag = written(address, picture_of(original), self._limits.output_pixels)
+        picture = picture_of(original)
+        data, tag = written(address, picture, self._limits.bounds(*picture))
         validators = Validators(tag, validators_of(original).modified)
         resp.set_headers(freshness(validators, self._max_age))
         resp.set_header("Vary", "Accept")

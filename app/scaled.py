@@ -17,7 +17,7 @@ from app.lookup import Lookup
 from app.media import HARMLESS, freshness, picture_of, validators_of
 from app.metrics import Metrics
 from app.problems import Problem, bad_field
-from imaging.size import Exact, Within, parse
+from imaging.size import Bounds, Exact, Within, parse
 from ingest.records import Original
 from ingest.scaled import DamagedBox, prepared
 from storage.errors import BlobError, Unavailable
@@ -51,7 +51,7 @@ class Scaled:
         check_offered(region, rotation, file)
         parse(size)  # what is malformed needs no look at the store
         original = self._lookup.image(reference_id)
-        pixels = pixels_of(size, picture_of(original), self._limits.output_pixels)
+        pixels = pixels_of(size, picture_of(original), self._limits.bounds(*picture_of(original)))
         validators = self._validators(original, pixels)
         if not_modified(req, validators):
             resp.status = HTTPStatus.NOT_MODIFIED
@@ -95,7 +95,7 @@ class Scaled:
 
 
 @lru_cache(maxsize=4096)
-def pixels_of(size: str, picture: tuple[int, int], most: int) -> tuple[int, int]:
+def pixels_of(size: str, picture: tuple[int, int], most: Bounds) -> tuple[int, int]:
     """What a size comes to for a picture: the canonical request. Kept, for exact arithmetic takes its time."""
     return parse(size).fit(*picture, most)
 

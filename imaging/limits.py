@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from imaging.size import MAX_SIDE, Bounds
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -23,5 +25,16 @@ class Limits:
     """Pages of a TIFF; one with more is refused."""
     output_pixels: int = 100_000_000
     """Pixels of a rendition."""
+    enlarged_pixels: int = 16_000_000
+    """Pixels of a rendition that is larger than its picture."""
+    output_width: int = MAX_SIDE
+    """Pixels of a rendition's sides."""
+    output_height: int = MAX_SIDE
     seconds: float = 300.0
     """Time for one decoding, measured on a monotonic clock."""
+
+    def bounds(self, width: int, height: int) -> Bounds:
+        """What no rendition of a picture of these dimensions goes beyond. Enlarging is bounded more tightly: a picture
+        of one pixel must not be a way to ask for a hundred million."""
+        area = min(self.output_pixels, max(width * height, self.enlarged_pixels))
+        return Bounds(area, self.output_width, self.output_height)

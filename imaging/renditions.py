@@ -30,7 +30,7 @@ class Renditions:
         ``open_reader`` is called only for what isn't in the cache. BadRequest; the errors of ``scale.jpeg``; the
         cache's own (too many wait); whatever ``open_reader`` and its reader raise.
         """
-        width, height = size.fit(*picture_size, self._limits.output_pixels)
+        width, height = size.fit(*picture_size, self._limits.bounds(*picture_size))
 
         def make() -> bytes:
             with open_reader() as reader:

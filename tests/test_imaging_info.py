@@ -3,7 +3,7 @@
 import pytest
 
 from imaging.info import document
-from imaging.size import parse
+from imaging.size import Bounds, parse
 
 ADDRESS = "https://example.org/binary/1"
 
@@ -13,7 +13,7 @@ def sizes(width, height, **more):
 
 
 def test_the_document():
-    answer = document(ADDRESS, 4000, 3000, 10_000_000)
+    answer = document(ADDRESS, 4000, 3000, Bounds(10_000_000))
     assert answer["@context"] == "http://iiif.io/api/image/2/context.json"
     assert answer["@id"] == ADDRESS
     assert answer["protocol"] == "http://iiif.io/api/image"
@@ -38,7 +38,7 @@ def test_sizes_smallest_first_and_none_twice(picture, wanted):
 
 
 def test_no_size_is_beyond_the_limit():
-    assert sizes(4000, 3000, most=1_000_000)[-1] == (1154, 866)
+    assert sizes(4000, 3000, most=Bounds(1_000_000))[-1] == (1154, 866)
 
 
 @pytest.mark.parametrize("picture", [(4000, 3000), (33, 7001), (9, 5)])
