@@ -91,8 +91,8 @@ def look(feed: Feed, limits: Limits) -> Picture:
 
 
 def _whole_frame(known: Format, image: Any) -> bool:
-    """libjpeg keeps the coefficients of all scans but the last, which isn't only progressive files' case."""
-    return known.whole_frame or bool(_number(image, "interlaced", 0) or _number(image, "jpeg-multiscan", 0))
+    """libvips says "interlaced" of a JPEG in several scans, too, progressive or not: libjpeg keeps them all."""
+    return known.whole_frame or bool(_number(image, "interlaced", 0))
 
 
 def _number(image: Any, name: str, default: int) -> int:

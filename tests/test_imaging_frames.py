@@ -73,6 +73,15 @@ def test_the_first_of_a_webp():
     assert opened(cut).n_frames == 1
 
 
+def test_chunks_of_odd_length_are_padded():
+    first, *others = frames("red", "lime")
+    data = saved(first, "WEBP", save_all=True, append_images=others, lossless=True)
+    at = data.index(b"ANIM")
+    odd = data[:at] + b"odd!\x03\0\0\0abc\0" + data[at:]
+    odd = b"RIFF" + (len(odd) - 8).to_bytes(4, "little") + odd[8:]
+    assert opened(first_of_webp(feed(odd))).convert("RGB").getpixel((5, 5)) == (255, 0, 0)
+
+
 @pytest.mark.parametrize("options", [{}, {"exif": b"Exif\0\0MM\0*\0\0\0\x08\0\0\0\0\0\0"}])
 def test_a_still_webp_is_left_alone(options):
     assert first_of_webp(feed(saved(quarters(), "WEBP", **options))) is None
