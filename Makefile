@@ -6,6 +6,8 @@ SHELL := /bin/bash
 VENV := .venv
 STAMP := $(VENV)/.installed
 EXTRAS := cassandra,images,tests,lint
+PIP := $(VENV)/bin/python -m pip --quiet --disable-pip-version-check
+export PIP_ROOT_USER_ACTION := ignore
 PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
@@ -28,8 +30,9 @@ $(STAMP): setup.py requirements.lock
 	@if ! $(PYTHON) -c 'import ensurepip' 2>/dev/null; then \
 		echo "$(PYTHON) has no ensurepip. Install it first (Debian, Ubuntu: apt install python3-venv)"; exit 1; fi
 	@$(VENV)/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
-		-c requirements.lock -e '.[$(EXTRAS)]'
+	$(PIP) install -c requirements.lock -e '.[$(EXTRAS)]'
+	@# Where libvips' headers are installed, pip builds pyvips against that libvips, over the newer one of the wheel.
+	$(PIP) install -c requirements.lock --force-reinstall --no-deps pyvips-binary
 	@touch $@
 
 # Exact versions of everything, as a clean environment gets them today.

@@ -53,10 +53,10 @@ def libraries() -> Iterator[Finding]:
         below="warn",
     )
     vips = ".".join(map(str, libvips.version()))
-    yield floor("libvips", vips, LIBVIPS, "pip install --upgrade 'pyvips[binary]'")
+    yield floor("libvips", vips, LIBVIPS, f"pip install --force-reinstall --no-deps 'pyvips-binary>={LIBVIPS}'")
     wheel = _version("pyvips-binary")
     for name, least in (("libheif", LIBHEIF), ("libwebp", LIBWEBP)):
-        if wheel is not None and numbers(wheel) >= numbers(LIBVIPS):
+        if wheel is not None and numbers(wheel) == numbers(vips) >= numbers(LIBVIPS):
             yield Finding(name, "ok", f"at least {BUNDLED[name]}, within pyvips-binary {wheel}")
         elif (found := _shared(name)) is not None:
             yield floor(name, found, least, f"upgrade {name}, or pip install 'pyvips[binary]'")
