@@ -1,0 +1,46 @@
+"""Buckets over every plugin."""
+
+from contextlib import contextmanager
+
+import pytest
+
+pytest.register_assert_rewrite("tests.bucket_setting", "tests.bucket_rules")
+
+from storage.memory import MemoryStore  # noqa: E402
+from storage.sqlite import SqliteStore  # noqa: E402
+from tests.bucket_rules import RuleContract  # noqa: E402
+
+
+class BucketContract(RuleContract):
+    pass
+
+
+class Memory(BucketContract):
+    @contextmanager
+    def tampering(self, store):
+        store._strict = False
+        yield
+        store._strict = True
+
+
+class TestOnMemory(Memory):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def store(cls):
+        return MemoryStore(strict=True)
+
+
+class TestOnMemoryWithoutUnits(Memory):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def store(cls):
+        return MemoryStore(strict=True, transactional=False)
+
+
+class TestOnSqlite(BucketContract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def store(cls, tmp_path_factory):
+        store = SqliteStore(tmp_path_factory.mktemp("bucket") / "store.sqlite")
+        yield store
+        store.close()
