@@ -1,0 +1,165 @@
+"""How the driver is set up: what it does when a node is slow, gone or back. Each choice was measured."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cassandra import ConsistencyLevel
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import (
+    ConstantSpeculativeExecutionPolicy,
+    DCAwareRoundRobinPolicy,
+    ExponentialReconnectionPolicy,
+    RetryPolicy,
+    TokenAwarePolicy,
+)
+from cassandra.query import tuple_factory
+
+try:
+    from cassandra.io.libevreactor import LibevConnection as Connection
+except ImportError:  # a driver built without libev: slower, and it works
+    from cassandra.io.asyncioreactor import AsyncioConnection as Connection
+
+from storage.cassandra_options import PORT, Options
+
+REPEATABLE = EXEC_PROFILE_DEFAULT
+"""What may be sent twice: reads, and writes of plain tables."""
+ONCE = "once"
+"""Compare and set, and reads at SERIAL, which must not compete with themselves."""
+SLOW = "slow"
+"""Walks through tables, and changes of the schema."""
+
+CONNECT = 2.0  # seconds
+SUSPICION = 5.0  # seconds: about as long as it takes to find out that a node hangs
+
+
+class Timer:
+    """The driver keeps its timers until they would have rung, and with them all that their requests sent and got."""
+
+    def __init__(self, create: Callable[..., Any], seconds: float, callback: Callable[[], object]) -> None:
+        self._callback: Callable[[], object] | None = callback
+        self._timer = create(seconds, self._ring)
+
+    def cancel(self) -> None:
+        self._callback = None
+        self._timer.cancel()
+
+    def _ring(self) -> None:
+        if (callback := self._callback) is not None:
+            callback()
+
+
+class QueueingConnection(Connection):  # type: ignore[misc]
+    """Large frames are sent with few calls (255 KB: 2.0 ms, not 3.1), and wait here when the network is slower: the
+    driver's own connection refuses them. What waits is bounded by :class:`storage.cassandra_session.Gate`."""
+
+    in_buffer_size = out_buffer_size = 1 << 18
+    _socket_writable = property(lambda self: True, lambda self, value: None)
+
+    @classmethod
+    def create_timer(cls, seconds: float, callback: Callable[[], object]) -> Timer:
+        return Timer(super().create_timer, seconds, callback)
+
+
+class Suspects:
+    """Nodes that let somebody wait, until they are known to be well or gone."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[Any, float] = {}
+
+    def note(self, host: Any) -> None:
+        self._until[host] = self._clock() + SUSPICION
+
+    def __contains__(self, host: Any) -> bool:
+        return bool(self._until) and self._until.get(host, 0.0) > self._clock()
+
+
+class SuspectsLast(TokenAwarePolicy):  # type: ignore[misc]
+    """A node that has a copy first, and one that hangs last."""
+
+    def __init__(self, child: Any, suspects: Suspects, *, shuffle: bool) -> None:
+        super().__init__(child, shuffle_replicas=shuffle)
+        self._suspects = suspects
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Any]:
+        last = []
+        for host in super().make_query_plan(working_keyspace, query):
+            if host in self._suspects:
+                last.append(host)
+            else:
+                yield host
+        yield from last
+
+
+class Repeat(RetryPolicy):  # type: ignore[misc]
+    """Once more at the next node, whatever it was."""
+
+    def on_read_timeout(self, *args: Any, retry_num: int, **more: Any) -> tuple[int, None]:
+        return self._next(retry_num)
+
+    def on_write_timeout(self, *args: Any, retry_num: int, **more: Any) -> tuple[int, None]:
+        return self._next(retry_num)
+
+    def on_unavailable(self, *args: Any, retry_num: int, **more: Any) -> tuple[int, None]:
+        return self._next(retry_num)
+
+    def on_request_error(self, *args: Any, retry_num: int, **more: Any) -> tuple[int, None]:
+        return self._next(retry_num, times=2)
+
+    def _next(self, retry_num: int, times: int = 1) -> tuple[int, None]:
+        return (self.RETRY_NEXT_HOST if retry_num < times else self.RETHROW), None
+
+
+class NoRepeat(RetryPolicy):  # type: ignore[misc]
+    """What has been sent isn't sent again: a compare-and-set that was applied would meet itself."""
+
+    def on_read_timeout(self, *args: Any, **more: Any) -> tuple[int, None]:
+        return self.RETHROW, None
+
+    on_write_timeout = on_unavailable = on_request_error = on_read_timeout
+
+
+def cluster(options: Options, suspects: Suspects) -> Cluster:
+    """A cluster object that isn't connected yet."""
+    credentials = PlainTextAuthProvider(options.username, options.password) if options.username else None
+
+    def profile(retry: RetryPolicy, timeout: float, *, shuffle: bool = True, **more: Any) -> ExecutionProfile:
+        nearby = DCAwareRoundRobinPolicy(options.data_center)
+        return ExecutionProfile(
+            load_balancing_policy=SuspectsLast(nearby, suspects, shuffle=shuffle),
+            retry_policy=retry,
+            consistency_level=ConsistencyLevel.QUORUM,
+            serial_consistency_level=ConsistencyLevel.SERIAL,
+            request_timeout=timeout,
+            row_factory=tuple_factory,
+            **more,
+        )
+
+    timeout = options.request_timeout
+    ahead = ConstantSpeculativeExecutionPolicy(0.25, 2)
+    return Cluster(
+        contact_points=list(options.contact_points),
+        port=options.contact_points[0][1] if options.contact_points else PORT,
+        connection_class=QueueingConnection,
+        execution_profiles={
+            REPEATABLE: profile(Repeat(), timeout, speculative_execution_policy=ahead),
+            # Always the same node of those that are well: two that decide for one partition get in each other's way.
+            ONCE: profile(NoRepeat(), timeout / 2, shuffle=False),
+            SLOW: profile(Repeat(), max(60.0, timeout)),
+        },
+        sockopts=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
+        ssl_context=options.tls,
+        auth_provider=credentials,
+        compression=False,
+        protocol_version=5,
+        reconnection_policy=ExponentialReconnectionPolicy(0.5, 10),
+        connect_timeout=CONNECT,
+        control_connection_timeout=CONNECT,
+        idle_heartbeat_interval=5,
+        idle_heartbeat_timeout=5,
+    )

@@ -1,0 +1,60 @@
+"""The driver's errors as ours."""
+
+from __future__ import annotations
+
+import cassandra
+from cassandra.cluster import NoHostAvailable
+from cassandra.connection import ConnectionBusy, ConnectionException
+from cassandra.pool import NoConnectionsAvailable
+from cassandra.protocol import ErrorMessage, OverloadedErrorMessage, RequestValidationException
+
+from storage.errors import Full, SchemaMismatch, StoreError, TooLarge, Unavailable, Unknown
+
+# What a server that is out of room, or was sent too much, says; it has no codes for them.
+_TOO_LARGE = ("exceeds allowed maximum", "exceeds maximum allowed", "Key length of", "Mutation of", "is too big")
+_FULL = ("disk usage exceeds", "No space left")
+_BEGUN = (cassandra.RequestExecutionException, cassandra.OperationTimedOut, ErrorMessage)
+_MISSING = ("does not exist", "unconfigured table", "Undefined column", "Unknown identifier")
+
+
+def is_busy(error: Exception) -> bool:
+    """Nothing was done, and a little later it may go through."""
+    if isinstance(error, NoHostAvailable):
+        return bool(reasons := _reasons(error)) and all(is_busy(one) for one in reasons)
+    return isinstance(error, ConnectionBusy | NoConnectionsAvailable | OverloadedErrorMessage)
+
+
+def is_refused(error: Exception) -> bool:
+    """Whether a write that isn't repeated by the driver was begun nowhere, so that it has certainly no effect."""
+    refusals = (NoHostAvailable, cassandra.RequestValidationException, RequestValidationException)
+    return isinstance(error, (*refusals, cassandra.AuthenticationFailed, StoreError))
+
+
+def translated(error: Exception, *, writing: bool = False) -> StoreError:
+    """``writing``: something may have been written."""
+    if isinstance(error, StoreError):
+        return error
+    said = " ".join(str(error).split())[:500] or type(error).__name__
+    if isinstance(error, NoHostAvailable):
+        reasons = _reasons(error)
+        if any(isinstance(one, cassandra.AuthenticationFailed) for one in reasons):
+            return StoreError(f"Cassandra accepts neither user nor password: {said}")
+        begun = writing and any(isinstance(one, _BEGUN) for one in reasons)
+        return (Unknown if begun else Unavailable)(f"no node of Cassandra answers: {said}")
+    if any(phrase in said for phrase in _FULL):
+        return Full(f"Cassandra has no room: {said}")
+    if any(phrase in said for phrase in _TOO_LARGE):
+        return TooLarge(said)
+    if isinstance(error, cassandra.RequestValidationException | RequestValidationException):
+        if any(phrase in said for phrase in _MISSING):
+            return SchemaMismatch(f"{said}; «magazin init» makes what is missing")
+        return StoreError(f"Cassandra refuses it: {said}")
+    if isinstance(error, cassandra.Unavailable) or is_busy(error):
+        return Unavailable(f"too few nodes of Cassandra are up: {said}")
+    if isinstance(error, (*_BEGUN, cassandra.DriverException, ConnectionException, OSError)):
+        return (Unknown if writing else Unavailable)(f"Cassandra didn't answer in time: {said}")
+    return StoreError(f"{type(error).__name__}: {said}")
+
+
+def _reasons(error: NoHostAvailable) -> list[Exception]:
+    return list(error.errors.values()) if isinstance(error.errors, dict) else list(error.errors)

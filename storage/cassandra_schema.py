@@ -1,0 +1,174 @@
+"""The keyspace and its tables: made, compared, migrated, and printed.
+
+The server's own description is what counts: a table agrees when its key and columns do. A declaration with further
+columns adds them; anything else that differs is refused, and so is a keyspace that a newer Magazin has made.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from storage.cassandra_session import Sessions
+from storage.cassandra_statements import TYPES, Statements, quoted
+from storage.errors import SchemaMismatch, StoreError, Unavailable
+from storage.table import Kind, Table
+
+
+@dataclass(frozen=True)
+class Migration:
+    """What adding tables and columns can't do. ``{keyspace}`` in a statement is the keyspace's name. It may be broken
+    off and begun again."""
+
+    number: int
+    statements: tuple[str, ...]
+
+
+MIGRATIONS: tuple[Migration, ...] = ()
+"""In order of their numbers, from 1. A new keyspace begins as if all of them had been applied."""
+
+LOCK = 300  # seconds: longer than any change of the schema takes
+"""So long a change that was killed keeps the next one waiting."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What of a table must agree."""
+
+    partition: tuple[str, ...]
+    clustering: tuple[str, ...]
+    columns: Mapping[str, str]
+
+    @classmethod
+    def of(cls, table: Table) -> Shape:
+        columns = {name: TYPES[kind] for name, kind in table.columns.items()}
+        return cls(table.partition, table.clustering, columns | ({"rev": "text"} if table.kind is Kind.CAS else {}))
+
+    def lacks(self, wanted: Shape) -> list[str] | None:
+        """The columns that ``wanted`` has beyond this; None when they differ in anything else."""
+        same = (self.partition, self.clustering) == (wanted.partition, wanted.clustering)
+        new = [name for name in wanted.columns if name not in self.columns]
+        if not same or "rev" in new or self.columns != {n: k for n, k in wanted.columns.items() if n not in new}:
+            return None
+        return new
+
+    def __str__(self) -> str:
+        columns = ", ".join(f"{name} {kind}" for name, kind in sorted(self.columns.items()))
+        return f"(({', '.join(self.partition)}){''.join(f', {name}' for name in self.clustering)}) {columns}"
+
+
+def keyspace_text(keyspace: str, replication: Mapping[str, str]) -> str:
+    pairs = ", ".join(f"'{key}': '{value}'" for key, value in replication.items())
+    return f"CREATE KEYSPACE IF NOT EXISTS {quoted(keyspace)} WITH replication = {{{pairs}}}"
+
+
+def state_text(keyspace: str) -> str:
+    """The table of the schema's own state. Its id is fixed, so that two nodes that make it at once make one."""
+    name = uuid.uuid5(uuid.NAMESPACE_DNS, f"magazin_schema.{keyspace}")
+    return (
+        f"CREATE TABLE IF NOT EXISTS {quoted(keyspace)}.magazin_schema (\n"
+        f"  name text PRIMARY KEY,\n  version int,\n  owner text\n) WITH id = {name}"
+    )
+
+
+def schema_text(keyspace: str, replication: Mapping[str, str], tables: Sequence[Table]) -> str:
+    """Everything, as CQL."""
+    texts = [keyspace_text(keyspace, replication), *(Statements(keyspace, table).create() for table in tables)]
+    return "".join(f"{text};\n\n" for text in (*texts, state_text(keyspace))).rstrip() + "\n"
+
+
+class Schema:
+    def __init__(
+        self,
+        sessions: Sessions,
+        migrations: Sequence[Migration] = MIGRATIONS,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._sessions, self._migrations, self._sleep = sessions, migrations, sleep
+        self._keyspace = sessions.options.keyspace
+        self._state = f"{quoted(self._keyspace)}.magazin_schema"
+
+    def create(self, tables: Sequence[Table]) -> None:
+        """See :meth:`storage.interface.Store.create`."""
+        present = self._shapes()
+        if "magazin_schema" in present and not self._todo(tables, present) and not self._pending():
+            return
+        self._sessions.execute(keyspace_text(self._keyspace, self._sessions.options.replication))
+        self._sessions.execute(state_text(self._keyspace))
+        with self._lock():
+            for migration in self._pending():
+                for text in migration.statements:
+                    self._sessions.execute(text.format(keyspace=quoted(self._keyspace)))
+                self._note(migration.number)
+            for text in self._todo(tables, self._shapes()):
+                self._sessions.execute(text)
+
+    def _todo(self, tables: Sequence[Table], present: Mapping[str, Shape]) -> list[str]:
+        """The statements that make what is missing. Raises SchemaMismatch before anything is changed."""
+        texts: list[str] = []
+        for table in tables:
+            statements, wanted = Statements(self._keyspace, table), Shape.of(table)
+            shape = present.get(table.name)
+            new = [] if shape is None else shape.lacks(wanted)
+            if new is None:
+                raise SchemaMismatch(f"table {statements.name} exists as {shape}, not as {wanted}")
+            texts += [statements.create()] if shape is None else map(statements.add, new)
+        return texts
+
+    def _shapes(self) -> dict[str, Shape]:
+        rows = self._sessions.execute(
+            "SELECT table_name, column_name, kind, position, type FROM system_schema.columns WHERE keyspace_name = %s",
+            self._keyspace,
+        )
+        tables: dict[str, list[tuple[str, str, int, str]]] = {}
+        for table, *column in rows:
+            tables.setdefault(table, []).append(tuple(column))
+        return {name: _shape(columns) for name, columns in tables.items()}
+
+    def _pending(self) -> Sequence[Migration]:
+        """The migrations to apply. A keyspace that has no number yet is new, and gets the last one."""
+        rows = list(self._sessions.execute(f"SELECT version FROM {self._state} WHERE name = 'version'"))
+        newest = self._migrations[-1].number if self._migrations else 0
+        if not rows:
+            self._note(newest)
+            return ()
+        version: int = rows[0][0]
+        if version > newest:
+            raise SchemaMismatch(
+                f"keyspace {self._keyspace} was made by a newer Magazin: its schema has number {version}, "
+                f"and this one knows {newest}"
+            )
+        return [migration for migration in self._migrations if migration.number > version]
+
+    def _note(self, version: int) -> None:
+        self._sessions.execute(f"INSERT INTO {self._state} (name, version) VALUES ('version', %s)", version)
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One at a time: two nodes that make a table at once may make two of one name."""
+        owner = os.urandom(8).hex()
+        take = f"INSERT INTO {self._state} (name, owner) VALUES ('lock', %s) IF NOT EXISTS USING TTL {LOCK}"
+        for _ in range(2 * LOCK):
+            if self._sessions.execute(take, owner).one()[0]:
+                break
+            self._sleep(0.5)
+        else:
+            raise Unavailable(f"another process has been changing keyspace {self._keyspace} for {LOCK} s")
+        try:
+            yield
+        finally:
+            with suppress(StoreError):  # it ends by itself
+                self._sessions.execute(f"DELETE FROM {self._state} WHERE name = 'lock' IF owner = %s", owner)
+
+
+def _shape(columns: Sequence[tuple[str, str, int, str]]) -> Shape:
+    def of(wanted: str) -> tuple[str, ...]:
+        return tuple(
+            name for _, name in sorted((position, name) for name, kind, position, _ in columns if kind == wanted)
+        )
+
+    return Shape(of("partition_key"), of("clustering"), {name: type_ for name, _, _, type_ in columns})

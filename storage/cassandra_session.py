@@ -1,0 +1,136 @@
+"""The driver's session of a process, made when it is first needed.
+
+A session doesn't survive a fork, and none can be made while no node answers: then the next request tries again. Once
+made, it finds back by itself to nodes that return.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
+
+from cassandra.cluster import Cluster, ResultSet, Session
+from cassandra.query import PreparedStatement
+
+from storage import cassandra_driver as driver
+from storage.cassandra_errors import translated
+from storage.cassandra_options import Options
+from storage.errors import StoreError, Unavailable
+
+IN_FLIGHT = 4 << 20  # bytes of requests on their way, of all threads: enough for any network, and little to hold
+REST = 0.5  # seconds after a failure to connect, in which nobody tries again
+
+
+class Gate:
+    """Bounds the requests that are on their way, in bytes. One alone may be larger than the bound."""
+
+    def __init__(self, limit: int = IN_FLIGHT) -> None:
+        self._limit, self._held = limit, 0
+        self._changed = threading.Condition()
+
+    def enter(self, weight: int, seconds: float) -> Callable[[object], None]:
+        """What to call when the request has ended, once or more often. Raises Unavailable when there is no room for so
+        long."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._held or self._held + weight <= self._limit, seconds):
+                raise Unavailable("Cassandra is too slow for what is asked of it")
+            self._held += weight
+        weights = [weight]
+
+        def leave(_: object) -> None:
+            with self._changed:
+                if weights:
+                    self._held -= weights.pop()
+                    self._changed.notify_all()
+
+        return leave
+
+
+class Live:
+    """A session that is connected. Raises the driver's errors."""
+
+    def __init__(self, options: Options) -> None:
+        self.suspects, self.gate = driver.Suspects(), Gate()
+        self.cluster: Cluster = driver.cluster(options, self.suspects)
+        try:
+            self.session: Session = self.cluster.connect()
+        except BaseException:
+            self.cluster.shutdown()
+            raise
+        self._prepared: dict[str, PreparedStatement] = {}
+
+    def prepared(self, text: str) -> Any:
+        found = self._prepared.get(text)
+        if found is None:
+            found = self._prepared[text] = self.session.prepare(text)
+        return found
+
+
+class Sessions:
+    """The session of this process, for all of its threads."""
+
+    def __init__(self, options: Options, clock: Callable[[], float] = time.monotonic) -> None:
+        self.options = options
+        self._clock, self._closed = clock, False
+        self.begin_process()
+        _ALL.add(self)
+
+    def begin_process(self) -> None:
+        """Forget what is connected. In a child what was inherited isn't closed either: the sockets are the parent's."""
+        self._lock = threading.Lock()
+        self._live: Live | None = None
+        self._failed: tuple[float, StoreError] | None = None
+
+    def live(self) -> Live:
+        """Raises StoreErrors, within about ``request_timeout``."""
+        if self._live is not None:
+            return self._live
+        if not self._lock.acquire(timeout=self.options.request_timeout):
+            raise Unavailable("no node of Cassandra answers")
+        try:
+            if self._closed:
+                raise Unavailable("this store is closed")
+            if self._live is None:
+                self._connect()
+            assert self._live is not None
+            return self._live
+        finally:
+            self._lock.release()
+
+    def execute(self, text: str, *values: Any) -> ResultSet:
+        """A statement that isn't prepared, such as one that changes the schema."""
+        session = self.live().session
+        try:
+            return session.execute(text, values or None, execution_profile=driver.SLOW)
+        except Exception as error:
+            raise translated(error, writing=not text.startswith("SELECT")) from error
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed, live, self._live = True, self._live, None
+        if live is not None:
+            live.cluster.shutdown()
+
+    def _connect(self) -> None:
+        if self._failed is not None and self._clock() - self._failed[0] < REST:
+            raise self._failed[1]
+        try:
+            self._live = Live(self.options)
+        except Exception as error:
+            self._failed = self._clock(), translated(error)
+            raise self._failed[1] from error
+
+
+_ALL: WeakSet[Sessions] = WeakSet()
+
+
+def _after_fork() -> None:
+    for sessions in _ALL:
+        sessions.begin_process()
+
+
+os.register_at_fork(after_in_child=_after_fork)

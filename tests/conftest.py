@@ -1,0 +1,31 @@
+"""One real Cassandra for all tests that want one, started when the first does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cassandra_server import REQUIRED, Cluster, NoServer
+
+
+@pytest.fixture(scope="session")
+def cassandra(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
+    """The contact point of one node, shared by the processes of this test run.
+
+    ``MAGAZIN_TEST_CASSANDRA_NODE`` names one that runs already.
+    """
+    if node := os.environ.get("MAGAZIN_TEST_CASSANDRA_NODE"):
+        yield node
+        return
+    base = tmp_path_factory.getbasetemp()
+    try:
+        cluster = Cluster((base if worker_id == "master" else base.parent) / "cassandra")
+    except NoServer as reason:
+        if REQUIRED:
+            pytest.fail(f"no Cassandra: {reason}")
+        pytest.skip(f"no Cassandra: {reason}")
+    with cluster:
+        [address] = cluster.contact_points
+        yield address
