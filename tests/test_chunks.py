@@ -219,7 +219,7 @@ def test_a_failed_write_ends_the_writer(error: Exception) -> None:
     store = Probe()
     blobs = ChunkBlobs(store, part_size=10)
     key = fresh()
-    with pytest.raises(type(error)), blobs.create(*key) as writer:
+    with pytest.raises(ZeroDivisionError), blobs.create(*key) as writer:  # not what the clearing up comes to
         writer.write(noise(40))
         store.fail = error
         with pytest.raises(type(error)):
@@ -227,7 +227,7 @@ def test_a_failed_write_ends_the_writer(error: Exception) -> None:
         for act in (lambda: writer.write(b"x"), writer.commit):
             with pytest.raises(ValueError, match="failed"):
                 act()
-        raise error
+        raise ZeroDivisionError
     assert len(list(blobs.scan())) == 1
     store.fail = None
     blobs.erase(*key)

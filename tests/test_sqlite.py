@@ -92,11 +92,19 @@ def test_new_columns_are_added(path: Path) -> None:
     assert after.commit(new, ("k",), [Put({"a": "k", "added": 5, "more": b"m"}, first)])
     row = before.get(old, ("k",))
     assert row is not None and row["b"] is None
+    assert after.get(old, ("k",)) == row
     after.create([new])
     with pytest.raises(SchemaMismatch):
         before.create([old])
     before.close()
     after.close()
+
+
+def test_a_schema_that_is_there_is_only_looked_at(store: SqliteStore, path: Path) -> None:
+    other = SqliteStore(path, wait=0)
+    with store.unit():
+        other.create(TABLES)
+    other.close()
 
 
 def test_a_schema_is_made_whole_or_not_at_all(path: Path) -> None:
