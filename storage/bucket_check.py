@@ -156,7 +156,10 @@ class BucketCheck:
         for row in self._every_row(table):
             if row.get("span") == HOURS or moment_of(row["naming"]) >= before:
                 continue
-            if self._index.stale(row, self._states.look(row["file_id"])):
+            record = self._states.look(row["file_id"])
+            if record is not None and record.erasing is not None:
+                continue  # they go with it
+            if self._index.stale(row, record):
                 text = f"file {row['file_id']}: {table.name} shows a state that it doesn't have"
                 report.add(Wrong.STALE, row["file_id"], text, repair)
                 if repair:

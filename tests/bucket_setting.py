@@ -111,12 +111,11 @@ class BucketSetting:
 
 def chunk_rows(store, record, bucket="shared"):
     """All rows of a file's chunks, in order."""
-    table, rows = tables_of(bucket).chunks, []
-    for part in itertools.count():
-        found = store.read(table, (record.id, record.attempt, part), limit=1000)
-        if not found:
-            return rows
+    table, rows, part = tables_of(bucket).chunks, [], 0
+    while found := store.read(table, (record.id, record.attempt, part), limit=1000):
         rows += found
+        part += 1
+    return rows
 
 
 def all_rows(store, table):
