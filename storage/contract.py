@@ -22,13 +22,14 @@ for part in (
     "contract_commits",
     "contract_model",
     "contract_blobs",
+    "contract_readers",
 ):
     pytest.register_assert_rewrite(f"storage.{part}")
 
-from storage.contract_blobs import BlobContract  # noqa: E402
 from storage.contract_commits import CommitContract  # noqa: E402
 from storage.contract_model import ModelContract  # noqa: E402
 from storage.contract_plain import PlainContract  # noqa: E402
+from storage.contract_readers import BlobReadContract  # noqa: E402
 from storage.contract_reads import ReadContract  # noqa: E402
 from storage.contract_rows import TABLES  # noqa: E402
 
@@ -37,3 +38,7 @@ __all__ = ["TABLES", "BlobContract", "StoreContract"]
 
 class StoreContract(PlainContract, ReadContract, CommitContract, ModelContract):
     """Every promise of :class:`storage.interface.Store`."""
+
+
+class BlobContract(BlobReadContract):
+    """Every promise of :class:`storage.blobs.BlobStore`."""
