@@ -14,7 +14,7 @@ from typing import Any
 
 from greenlet import getcurrent, greenlet
 
-from storage.memory import MemoryStore
+from storage.memory import MemoryStore, Partition
 
 Actor = Callable[[], Any]
 
@@ -25,6 +25,24 @@ class StepStore(MemoryStore):
     def __init__(self, new_rev: Callable[[], str]) -> None:
         super().__init__(strict=True, transactional=False, new_rev=new_rev)
         self.stepping = False
+
+    def save(self) -> Callable[[], None]:
+        """What brings the store back to what it holds now. Rows are replaced, never changed, and so can be shared."""
+        saved = {
+            name: {key: (dict(held.rows), list(held.order)) for key, held in partitions.items()}
+            for name, partitions in self._data.items()
+        }
+        deleted, erased = set(self._deleted), set(self._erased)
+
+        def back() -> None:
+            for name, partitions in saved.items():
+                self._data[name] = {}
+                for key, (rows, order) in partitions.items():
+                    held = self._data[name][key] = Partition()
+                    held.rows, held.order = dict(rows), list(order)
+            self._deleted, self._erased = set(deleted), set(erased)
+
+        return back
 
     def _step(self) -> None:
         if self.stepping:
