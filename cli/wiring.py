@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,9 @@ from storage.ids import Clock, Ids, system_clock
 from storage.interface import Store
 from storage.schema import BINARIES
 
+TABLES = BINARIES
+"""All tables that there are."""
+
 REFERENCE_TTL = 5.0  # seconds, where a look at the store is a trip over the network
 
 
@@ -60,9 +63,10 @@ class Magazin:
         clock: Clock = system_clock,
         resolve: Resolve = socket.getaddrinfo,
         allow: tuple[Network, ...] = (),
+        open_store: Callable[[str, Mapping[str, Any]], Store] = plugins.open_store,
     ) -> None:
         self.settings, self.clock, self.ids, self.owner = settings, clock, Ids(clock), this_process()
-        self._resolve, self._allow = resolve, allow
+        self._resolve, self._allow, self._open = resolve, allow, open_store
         configure(settings.images.concurrency)
 
     @cached_property
@@ -70,12 +74,12 @@ class Magazin:
         """The plugin's store. An embedded one gets its tables here; any other by ``magazin init``."""
         store = self._open_store()
         if store.transactional:
-            store.create(BINARIES)
+            store.create(TABLES)
         return store
 
     def create(self) -> None:
         """Make the folder and the tables, whatever the store is."""
-        self.store.create(BINARIES)
+        self.store.create(TABLES)
 
     @cached_property
     def blobs(self) -> BlobStore:
@@ -284,8 +288,10 @@ class Magazin:
             options |= {one.name: getattr(own, one.name) for one in dataclasses.fields(own)}
         data.mkdir(parents=True, exist_ok=True)
         try:
-            return plugins.open_store(name, options)
+            return self._open(name, options)
         except LookupError as error:
             raise SettingsError(f"[storage] plugin: {error.args[0]}") from error
         except ImportError as error:
             raise SettingsError(f"[storage] plugin {name!r} needs a library that is missing: {error}") from error
+        except ValueError as error:
+            raise SettingsError(f"[{name}] {error}") from error
