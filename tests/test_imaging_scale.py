@@ -329,4 +329,4 @@ def test_memory_is_flat(tmp_path):
 def test_memory_is_flat_for_two_gigapixels(tmp_path, name, options):
     path = tmp_path / name
     pyvips.Image.black(60_000, 33_000, bands=3).copy(interpretation="srgb").write_to_file(str(path), **options)
-    assert megabytes(path) < 400
+    assert megabytes(path) < 600  # of 5.9 GB; two rows of these tiles are 184 MB, kept twice
