@@ -91,7 +91,8 @@ def _cache(magazin: Magazin) -> Iterator[Finding]:
 
 
 def _machine(settings: Settings) -> Iterator[Finding]:
-    free = shutil.disk_usage(settings.data).free
+    folder = next(folder for folder in (settings.data, *settings.data.parents) if folder.is_dir())
+    free = shutil.disk_usage(folder).free
     state = "ok" if free > SCARCE else "warn"
     yield Finding("disk", state, f"{free >> 20} MiB free in {settings.data}", "" if state == "ok" else "make room")
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -66,8 +66,13 @@ def ingest(
       magazin ingest scans/ --allow-files --context scans
     """
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+
+    def end(number: int, _frame: object) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)  # so that a second one ends even a wait for standard input
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
     magazin = Magazin(settings)
     with ExitStack() as stack:
         listed = chained(sources, context, allow_files, stack)

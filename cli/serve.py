@@ -83,7 +83,8 @@ def run(
     folder = metrics_folder(settings.data / "run")
     supervisor = Supervisor(
         children,
-        environ={**os.environ, **environ, "PROMETHEUS_MULTIPROC_DIR": str(folder)},
+        # glibc keeps memory for each thread that decoded an image, unless it is told how many arenas there may be.
+        environ={"MALLOC_ARENA_MAX": "2", **os.environ, **environ, "PROMETHEUS_MULTIPROC_DIR": str(folder)},
         grace=settings.server.graceful_timeout + MARGIN,
         stopping=listener.close,
     )

@@ -43,6 +43,7 @@ from storage.blobs import BlobStore
 from storage.cache import Cache
 from storage.chunks import ChunkBlobs
 from storage.directory import DirectoryBlobs
+from storage.errors import Unavailable
 from storage.ids import Clock, Ids, system_clock
 from storage.interface import Store
 from storage.schema import BINARIES
@@ -286,7 +287,10 @@ class Magazin:
         own = getattr(self.settings, name, None)
         if dataclasses.is_dataclass(own) and not isinstance(own, type):
             options |= {one.name: getattr(own, one.name) for one in dataclasses.fields(own)}
-        data.mkdir(parents=True, exist_ok=True)
+        try:
+            data.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(f"data folder {data}: {error.strerror}") from error
         try:
             return self._open(name, options)
         except LookupError as error:

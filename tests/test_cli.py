@@ -264,6 +264,17 @@ def test_a_store_that_is_out_of_reach_is_status_3(magazin, tmp_path):
     assert err.startswith("Error: the store: ")
 
 
+def test_a_data_folder_that_cannot_be_made_is_status_3(magazin, tmp_path):
+    (tmp_path / "data").write_text("a file")
+    for command in ("status", "check", "token"):
+        status, out, err = magazin(command)
+        assert (status, out) == (3, "")
+        assert err == f"Error: the store: data folder {tmp_path / 'data'}: File exists\n"
+    status, out, _ = magazin("doctor")
+    assert status == 1
+    assert "File exists" in out
+
+
 def test_init_makes_the_folder_and_is_harmless_again(magazin, tmp_path):
     assert magazin("init")[:2] == magazin("init")[:2] == (0, f"ready: sqlite, data in {tmp_path / 'data'}\n")
     assert (tmp_path / "data/store.sqlite").exists()
