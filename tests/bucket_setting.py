@@ -76,6 +76,11 @@ class BucketSetting:
         return open_bucket(f"own{next(_numbers)}")
 
     @pytest.fixture
+    def numbers(self):
+        """Numbers that no other test has."""
+        return _numbers
+
+    @pytest.fixture
     def name(self):
         """A filename of this test alone."""
         return f"file {next(_numbers)}.bin"
