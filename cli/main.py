@@ -12,6 +12,7 @@ from storage.errors import StoreError
 
 COMMANDS = {
     "init": "cli.stores",
+    "schema": "cli.stores",
     "serve": "cli.serve",
     "worker": "cli.work",
     "ingest": "cli.ingesting",

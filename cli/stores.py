@@ -1,4 +1,4 @@
-"""``magazin init``, ``check``, ``token`` and ``settings``."""
+"""``magazin init``, ``schema``, ``check``, ``token`` and ``settings``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from cli.moments import moment
 from cli.options import FAILED, say, with_settings
 from cli.progress import counting
 from cli.settings import DEFINITIONS, Settings
-from cli.wiring import Magazin
+from cli.wiring import TABLES, Magazin
+from storage.cassandra_cql import schema_text
+from storage.cassandra_options import replication
 
 
 @click.command()
@@ -31,6 +33,20 @@ def init(settings: Settings) -> None:
     magazin.create()
     magazin.close()
     say(f"ready: {settings.storage.plugin}, data in {settings.data}")
+
+
+@click.command()
+@with_settings
+def schema(settings: Settings) -> None:
+    """Print the keyspace and the tables that `magazin init` makes in Cassandra, as CQL.
+
+    \b
+    Examples:
+      magazin schema > schema.cql
+      magazin schema --set cassandra.keyspace=photos --set cassandra.replication=dc1:3,dc2:3
+    """
+    cassandra = settings.cassandra
+    say(schema_text(cassandra.keyspace, replication(cassandra.replication), TABLES).rstrip())
 
 
 @click.command()

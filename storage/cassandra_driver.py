@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
     DCAwareRoundRobinPolicy,
     ExponentialReconnectionPolicy,
+    HostStateListener,
     RetryPolicy,
     TokenAwarePolicy,
 )
@@ -25,6 +27,8 @@ except ImportError:  # a driver built without libev: slower, and it works
     from cassandra.io.asyncioreactor import AsyncioConnection as Connection
 
 from storage.cassandra_options import PORT, Options
+
+log = logging.getLogger("magazin.cassandra")
 
 REPEATABLE = EXEC_PROFILE_DEFAULT
 """What may be sent twice: reads, and writes of plain tables."""
@@ -124,6 +128,23 @@ class NoRepeat(RetryPolicy):  # type: ignore[misc]
     on_write_timeout = on_unavailable = on_request_error = on_read_timeout
 
 
+class Watch(HostStateListener):  # type: ignore[misc]
+    """A line for each node that goes or comes. The driver's own lines are many, and all else that they say is raised
+    too."""
+
+    def on_down(self, host: Any) -> None:
+        log.warning("node %s doesn't answer", host.address)
+
+    def on_up(self, host: Any) -> None:
+        log.warning("node %s is back", host.address)
+
+    def on_add(self, host: Any) -> None:
+        log.debug("node %s is known", host.address)
+
+    def on_remove(self, host: Any) -> None:
+        log.warning("node %s was removed", host.address)
+
+
 def cluster(options: Options, suspects: Suspects) -> Cluster:
     """A cluster object that isn't connected yet."""
     credentials = PlainTextAuthProvider(options.username, options.password) if options.username else None
@@ -142,7 +163,7 @@ def cluster(options: Options, suspects: Suspects) -> Cluster:
 
     timeout = options.request_timeout
     ahead = ConstantSpeculativeExecutionPolicy(0.25, 2)
-    return Cluster(
+    made = Cluster(
         contact_points=list(options.contact_points),
         port=options.contact_points[0][1] if options.contact_points else PORT,
         connection_class=QueueingConnection,
@@ -163,3 +184,7 @@ def cluster(options: Options, suspects: Suspects) -> Cluster:
         idle_heartbeat_interval=5,
         idle_heartbeat_timeout=5,
     )
+    made.register_listener(Watch())
+    if not log.isEnabledFor(logging.DEBUG):
+        logging.getLogger("cassandra").setLevel(logging.CRITICAL)
+    return made

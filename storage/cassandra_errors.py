@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import cassandra
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionBusy, ConnectionException
@@ -14,7 +16,7 @@ from storage.errors import Full, SchemaMismatch, StoreError, TooLarge, Unavailab
 _TOO_LARGE = ("exceeds allowed maximum", "exceeds maximum allowed", "Key length of", "Mutation of", "is too big")
 _FULL = ("disk usage exceeds", "No space left")
 _BEGUN = (cassandra.RequestExecutionException, cassandra.OperationTimedOut, ErrorMessage)
-_MISSING = ("does not exist", "unconfigured table", "Undefined column", "Unknown identifier")
+_MISSING = ("does not exist", "doesn't exist", "unconfigured table", "Undefined column", "Unknown identifier")
 
 
 def is_busy(error: Exception) -> bool:
@@ -34,7 +36,7 @@ def translated(error: Exception, *, writing: bool = False) -> StoreError:
     """``writing``: something may have been written."""
     if isinstance(error, StoreError):
         return error
-    said = " ".join(str(error).split())[:500] or type(error).__name__
+    said = _said(error)
     if isinstance(error, NoHostAvailable):
         reasons = _reasons(error)
         if any(isinstance(one, cassandra.AuthenticationFailed) for one in reasons):
@@ -54,6 +56,12 @@ def translated(error: Exception, *, writing: bool = False) -> StoreError:
     if isinstance(error, (*_BEGUN, cassandra.DriverException, ConnectionException, OSError)):
         return (Unknown if writing else Unavailable)(f"Cassandra didn't answer in time: {said}")
     return StoreError(f"{type(error).__name__}: {said}")
+
+
+def _said(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    message = re.search(r'code=\w+ \[.*?\] message="(.*?)"(?: info|$)', text)
+    return (message[1] if message else text)[:500] or type(error).__name__
 
 
 def _reasons(error: NoHostAvailable) -> list[Exception]:

@@ -29,7 +29,7 @@ class Options:
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Self:
-        """From settings by name. Raises ValueError, with a message for who wrote them, and OSError for PEM files."""
+        """From settings by name. Raises ValueError, with a message for who wrote them."""
         keyspace = str(given.get("keyspace") or "binaries")
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,47}", keyspace):
             raise ValueError(f"keyspace: {keyspace!r}; at most 48 of a–z, 0–9 and _, a letter first")
@@ -76,8 +76,14 @@ def _listed(given: str | Sequence[str]) -> list[str]:
 
 
 def _tls(given: Mapping[str, Any]) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=given.get("tls_ca") or None)
-    context.check_hostname = bool(given.get("tls_verify_host", True))
-    if given.get("tls_certificate"):
-        context.load_cert_chain(given["tls_certificate"], given.get("tls_key") or None)
+    names = ("tls_ca", "tls_certificate", "tls_key")
+    authorities, certificate, key = (str(given.get(name) or "") or None for name in names)
+    try:
+        context = ssl.create_default_context(cafile=authorities)
+        context.check_hostname = bool(given.get("tls_verify_host", True))
+        if certificate:
+            context.load_cert_chain(certificate, key)
+    except OSError as error:  # which ssl.SSLError is too
+        files = ", ".join(f"{name} {given[name]}" for name in names if given.get(name))
+        raise ValueError(f"{files}: {error}") from error
     return context

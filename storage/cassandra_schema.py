@@ -1,4 +1,4 @@
-"""The keyspace and its tables: made, compared, migrated, and printed.
+"""The keyspace and its tables: made, compared and migrated.
 
 The server's own description is what counts: a table agrees when its key and columns do. A declaration with further
 columns adds them; anything else that differs is refused, and so is a keyspace that a newer Magazin has made.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from storage.cassandra_cql import keyspace_text, state_text
 from storage.cassandra_session import Sessions
 from storage.cassandra_statements import TYPES, Statements, quoted
 from storage.errors import SchemaMismatch, StoreError, Unavailable
@@ -59,26 +59,6 @@ class Shape:
     def __str__(self) -> str:
         columns = ", ".join(f"{name} {kind}" for name, kind in sorted(self.columns.items()))
         return f"(({', '.join(self.partition)}){''.join(f', {name}' for name in self.clustering)}) {columns}"
-
-
-def keyspace_text(keyspace: str, replication: Mapping[str, str]) -> str:
-    pairs = ", ".join(f"'{key}': '{value}'" for key, value in replication.items())
-    return f"CREATE KEYSPACE IF NOT EXISTS {quoted(keyspace)} WITH replication = {{{pairs}}}"
-
-
-def state_text(keyspace: str) -> str:
-    """The table of the schema's own state. Its id is fixed, so that two nodes that make it at once make one."""
-    name = uuid.uuid5(uuid.NAMESPACE_DNS, f"magazin_schema.{keyspace}")
-    return (
-        f"CREATE TABLE IF NOT EXISTS {quoted(keyspace)}.magazin_schema (\n"
-        f"  name text PRIMARY KEY,\n  version int,\n  owner text\n) WITH id = {name}"
-    )
-
-
-def schema_text(keyspace: str, replication: Mapping[str, str], tables: Sequence[Table]) -> str:
-    """Everything, as CQL."""
-    texts = [keyspace_text(keyspace, replication), *(Statements(keyspace, table).create() for table in tables)]
-    return "".join(f"{text};\n\n" for text in (*texts, state_text(keyspace))).rstrip() + "\n"
 
 
 class Schema:
@@ -152,10 +132,10 @@ class Schema:
         """One at a time: two nodes that make a table at once may make two of one name."""
         owner = os.urandom(8).hex()
         take = f"INSERT INTO {self._state} (name, owner) VALUES ('lock', %s) IF NOT EXISTS USING TTL {LOCK}"
-        for _ in range(2 * LOCK):
+        for _ in range(LOCK):
             if self._sessions.execute(take, owner).one()[0]:
                 break
-            self._sleep(0.5)
+            self._sleep(1.0)
         else:
             raise Unavailable(f"another process has been changing keyspace {self._keyspace} for {LOCK} s")
         try:

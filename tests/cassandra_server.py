@@ -3,7 +3,7 @@
     with Cluster(folder, nodes=3) as cluster:
         cluster.contact_points, cluster.nodes[0].kill(), .start(), .freeze(), .thaw(), .stop()
 
-The jars are kept in ``~/.cache/magazin-cassandra`` (``MAGAZIN_TEST_CASSANDRA`` names another folder). Each JVM is the
+The jars are kept in ``~/.cache/magazin-cassandra`` (``CASSANDRA_TEST_CACHE`` names another folder). Each JVM is the
 child of a small process that ends it when the last test process that uses the folder is gone, even by kill -9.
 """
 
@@ -27,7 +27,7 @@ from typing import Self
 import filelock
 
 VERSION = "5.0.6"
-CACHE = Path(os.environ.get("MAGAZIN_TEST_CASSANDRA") or Path.home() / ".cache" / "magazin-cassandra")
+CACHE = Path(os.environ.get("CASSANDRA_TEST_CACHE") or Path.home() / ".cache" / "magazin-cassandra")
 REQUIRED = os.environ.get("CI") == "true" or os.environ.get("REQUIRE_CASSANDRA") == "1"
 
 POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -213,6 +213,7 @@ class Node:
             "-Dcassandra.ring_delay_ms=2000",
             "-Dcassandra.skip_wait_for_gossip_to_settle=0",
             "-Dcassandra.superuser_setup_delay_ms=0",
+            "-Dcassandra.test.flush_local_schema_changes=false",  # each table in a third of the time
             "-cp",
             f"{conf}:{jars()}/*",
             "org.apache.cassandra.service.CassandraDaemon",

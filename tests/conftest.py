@@ -14,9 +14,9 @@ from tests.cassandra_server import REQUIRED, Cluster, NoServer
 def cassandra(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
     """The contact point of one node, shared by the processes of this test run.
 
-    ``MAGAZIN_TEST_CASSANDRA_NODE`` names one that runs already.
+    ``CASSANDRA_TEST_NODE`` names one that runs already.
     """
-    if node := os.environ.get("MAGAZIN_TEST_CASSANDRA_NODE"):
+    if node := os.environ.get("CASSANDRA_TEST_NODE"):
         yield node
         return
     base = tmp_path_factory.getbasetemp()
