@@ -29,14 +29,14 @@ def ordinary(image: Image) -> Image:
     return image if image.bands <= bands + 1 else image[:bands]
 
 
-def to_srgb(image: Image) -> Image:
+def to_srgb(image: Image, depth: int = 8) -> Image:
     """Colours as the embedded profile has them; one that is broken or of another colour space is left out.
 
     Gray without a profile stays gray. Without a profile, CMYK is taken for the fallback profile that libvips carries,
-    anything else for sRGB. Transparency is kept, in 8 bits.
+    anything else for sRGB. Transparency is kept. ``depth``: bits of the result, 8 or 16.
     """
     space = _space(image)
-    intent = {"intent": "relative", "black_point_compensation": True}
+    intent = {"intent": "relative", "black_point_compensation": True, "depth": depth}
     if image.get_typeof(_PROFILE):
         if image.get(_PROFILE)[16:20] == space:
             try:
@@ -47,7 +47,8 @@ def to_srgb(image: Image) -> Image:
         image.remove(_PROFILE)
     if space == b"CMYK":
         return image.icc_transform("srgb", input_profile="cmyk", **intent)
-    return image.colourspace("b-w" if space == b"GRAY" else "srgb")
+    names = ("b-w", "srgb") if depth == 8 else ("grey16", "rgb16")
+    return image.colourspace(names[space != b"GRAY"])
 
 
 def flatten(image: Image, background: tuple[int, int, int]) -> Image:

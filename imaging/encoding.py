@@ -5,33 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import pyvips
+from imaging.colour import Image
+from imaging.metadata import labelled
 
-_RECIPE: Final = 1
+_RECIPE: Final = 2
 """Raised whenever the same request would give other bytes: it is part of every key in the cache."""
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """Baseline JPEG, chroma halved both ways, metadata stripped."""
+    """Of JPEG: baseline, chroma halved both ways. Other formats take what of it they know."""
 
     quality: int = 75
     """libjpeg's scale, 1 to 100."""
     background: tuple[int, int, int] = (255, 255, 255)
-    """sRGB, under transparent pixels."""
+    """sRGB, under transparent pixels and beside what is turned."""
+    metadata: str = "copyright"
+    """What is kept of it, one of ``imaging.metadata.POLICIES``."""
 
     @property
     def version(self) -> str:
         """Names the settings: two encodings with one version write the same bytes."""
-        return f"{_RECIPE}-q{self.quality}-{bytes(self.background).hex()}"
+        return f"{_RECIPE}-q{self.quality}-{bytes(self.background).hex()}-{self.metadata}"
 
-    def jpeg(self, image: pyvips.Image) -> bytes:
+    def jpeg(self, image: Image) -> bytes:
         """The bytes of an 8-bit image of one or three bands."""
+        image, keep = self.labelled(image)
         # optimised Huffman tables cost a second pass for 2 to 3 % of size
         data: bytes = image.jpegsave_buffer(
-            Q=self.quality, optimize_coding=False, interlace=False, subsample_mode="on", keep="none"
+            Q=self.quality, optimize_coding=False, interlace=False, subsample_mode="on", keep=keep
         )
         return data
+
+    def labelled(self, image: Image) -> tuple[Image, str]:
+        """The image with the metadata that is kept, and how its saver is told so."""
+        return labelled(image, self.metadata)
 
 
 STANDARD: Final = Encoding()

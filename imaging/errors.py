@@ -13,6 +13,14 @@ class NotAnImage(ImageError):
     """The bytes are of no image format that is read here."""
 
 
+class NotReadHere(ImageError):
+    """An image of a format that the installed libraries don't read."""
+
+
+class NoSuchPage(ImageError):
+    """A page that the image doesn't have."""
+
+
 class BrokenImage(ImageError):
     """The bytes begin like an image and can't be decoded whole: truncated, corrupt, or of a kind the decoder lacks."""
 
@@ -22,4 +30,7 @@ class TooLargeImage(ImageError):
 
 
 class BadRequest(ImageError):
-    """A size (later: region, rotation, …) that is malformed, or that this image doesn't have."""
+    """A region, size, rotation, quality or format that is malformed, or that this image doesn't have.
+
+    The message begins with its name.
+    """

@@ -48,6 +48,14 @@ class Feed:
         """Bytes from ``start``; fewer than ``count`` only at the end."""
         return self._blocks.read(start, count) if self._whole is None else self._whole[start : start + count]
 
+    def attempt(self, start: int, count: int) -> bytes:
+        """``read`` for libraries that swallow what a reader raises: the error is kept, and raised again at the end."""
+        try:
+            return self.read(start, count)
+        except BaseException as error:
+            self._errors.append(error)
+            raise
+
     def replace(self, data: bytes) -> None:
         """From now on the feed is this instead of the reader's bytes."""
         self._whole, self.size = data, len(data)

@@ -18,9 +18,11 @@ class Format:
     name: str
     mime: str
     loader: str
-    """The libvips operation."""
+    """The libvips operation; empty where another library decodes."""
     whole_frame: bool = False
     """Always decoded as a whole frame; JPEG and PNG may be, which their headers tell."""
+    package: str = ""
+    """The library that decodes in place of libvips, whose build may lack it."""
 
 
 JPEG: Final = Format("jpeg", "image/jpeg", "jpegload_source")
@@ -30,12 +32,24 @@ WEBP: Final = Format("webp", "image/webp", "webpload_source", whole_frame=True)
 TIFF: Final = Format("tiff", "image/tiff", "tiffload_source")
 AVIF: Final = Format("avif", "image/avif", "heifload_source", whole_frame=True)
 HEIC: Final = Format("heic", "image/heic", "heifload_source", whole_frame=True)
+JP2: Final = Format("jp2", "image/jp2", "", whole_frame=True, package="imagecodecs")
+J2K: Final = Format("j2k", "image/x-jp2-codestream", "", whole_frame=True, package="imagecodecs")
+JXL: Final = Format("jxl", "image/jxl", "", whole_frame=True, package="imagecodecs")
+PDF: Final = Format("pdf", "application/pdf", "", package="pypdfium2")
 
-FORMATS: Final = (JPEG, PNG, GIF, WEBP, TIFF, AVIF, HEIC)
+FORMATS: Final = (JPEG, PNG, GIF, WEBP, TIFF, AVIF, HEIC, JP2, J2K, JXL, PDF)
 
 _AVIF_BRANDS: Final = {b"avif", b"avis"}
 _HEIC_BRANDS: Final = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}
 _TIFF_STARTS: Final = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # the last two: BigTIFF
+
+_STARTS: Final = (
+    (b"\0\0\0\x0cjP  \r\n\x87\n", JP2),
+    (b"\xff\x4f\xff\x51", J2K),
+    (b"\0\0\0\x0cJXL \r\n\x87\n", JXL),
+    (b"\xff\x0a", JXL),
+    (b"%PDF-", PDF),
+)
 
 
 def recognise(head: bytes) -> Format | None:
@@ -50,6 +64,9 @@ def recognise(head: bytes) -> Format | None:
         return WEBP
     if head.startswith(_TIFF_STARTS):
         return TIFF
+    for start, known in _STARTS:
+        if head.startswith(start):
+            return known
     if head[4:8] == b"ftyp":
         return _of_brands(head)
     return None

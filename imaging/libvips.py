@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 
 import pyvips
 
-from imaging.formats import FORMATS
+from imaging.formats import FORMATS, Format
+from imaging.outputs import outputs
 
 
 def configure(concurrency: int) -> None:
@@ -29,10 +31,16 @@ def version() -> tuple[int, int, int]:
 
 
 def readable() -> list[str]:
-    """The names of the formats that this build reads."""
-    return [known.name for known in FORMATS if pyvips.type_find("VipsOperation", known.loader)]
+    """The names of the formats that this build, and the extras beside it, read."""
+    return [known.name for known in FORMATS if _reads(known)]
+
+
+def _reads(known: Format) -> bool:
+    if known.package:
+        return importlib.util.find_spec(known.package) is not None
+    return bool(pyvips.type_find("VipsOperation", known.loader))
 
 
 def writable() -> list[str]:
-    """The file suffixes, with their dots, that this build writes."""
-    return sorted(pyvips.get_suffixes())
+    """The suffixes of the formats in which renditions are written."""
+    return list(outputs())

@@ -6,22 +6,23 @@ from typing import Any, Final
 
 import pyvips
 
-from imaging import formats
+from imaging import foreign, formats
 from imaging.colour import Image
 from imaging.feed import Feed
-from imaging.picture import Picture
+from imaging.picture import Picture, page_option
 
-_LOADERS: Final = {known.name: known.loader for known in formats.FORMATS}
+_LOADERS: Final = {known.name: known.loader for known in formats.FORMATS if known.loader}
+_FOREIGN: Final = {known.name: known for known in formats.FORMATS if known.package}
 
 
-def open_pixels(feed: Feed, picture: Picture, target: tuple[int, int]) -> Image:
-    """The first page or frame, not turned, in its own colours; computed from top to bottom when it is asked for.
+def open_pixels(feed: Feed, picture: Picture, shrink: int) -> Image:
+    """The picture's page or first frame, not turned, in its own colours; computed from top to bottom when asked for.
 
-    Shrunk by the decoder where it can, but not below ``target``, width and height in stored pixels. Anything short of
-    the whole picture is an error then.
+    Shrunk by the decoder, where it can. Anything short of the whole picture is an error then.
     """
-    options: dict[str, Any] = {}
-    shrink = _shrink(picture.stored, target)
+    if picture.format in _FOREIGN:
+        return foreign.pixels(feed, _FOREIGN[picture.format], picture)
+    options: dict[str, Any] = {**page_option(picture.format, picture.page)}
     if picture.format == formats.JPEG.name:
         options["shrink"] = shrink
     elif picture.format == formats.WEBP.name:
@@ -33,9 +34,6 @@ def open_pixels(feed: Feed, picture: Picture, target: tuple[int, int]) -> Image:
     return pyvips.Operation.call(loader, feed.source_whole(), access="sequential", fail_on=fail_on, **options)
 
 
-def _shrink(stored: tuple[int, int], target: tuple[int, int]) -> int:
-    """How far a decoder may go. libvips' own thumbnails stop at twice the target, which costs a tenth more CPU."""
-    for by in (8, 4, 2):
-        if all(have >= by * want for have, want in zip(stored, target, strict=True)):
-            return by
-    return 1
+def shrinks(picture: Picture) -> tuple[int, ...]:
+    """How far the decoder can go. libvips' own thumbnails stop at twice the target, which costs a tenth more CPU."""
+    return (2, 4, 8) if picture.format in (formats.JPEG.name, formats.WEBP.name) else ()

@@ -7,17 +7,19 @@ from typing import Any, BinaryIO
 
 import pyvips
 
-from imaging import formats
-from imaging.errors import NotAnImage, TooLargeImage
+from imaging import foreign, formats
+from imaging.errors import NoSuchPage, NotAnImage, TooLargeImage
 from imaging.feed import Feed
 from imaging.formats import Format
 from imaging.frames import first_of_gif, first_of_webp
 from imaging.limits import Limits
+from imaging.metadata import rights
 from imaging.tiff import layout
 
 _ROWS = 256
 """Rows that libvips keeps of a picture that streams, in the loader and in what follows."""
 _QUARTER_TURNS = range(5, 9)
+_PAGED = (formats.TIFF.name, formats.AVIF.name, formats.HEIC.name)
 
 
 @dataclass(frozen=True)
@@ -25,18 +27,21 @@ class Picture:
     """An image that is within the limits; its pixels have not been looked at."""
 
     format: str
-    """jpeg, png, gif, webp, tiff, avif or heic."""
+    """One of ``imaging.formats``, by name."""
     mime: str
     width: int
     """Pixels as displayed: EXIF orientation applied."""
     height: int
     pages: int
-    """Of a TIFF, AVIF or HEIC; an animation counts as one. The first page or frame is the picture."""
+    """Of a TIFF, AVIF, HEIC or PDF; an animation counts as one, and its first frame is the picture."""
     whole_frame: bool
     """The decoder holds the whole frame in memory."""
     orientation: int = 1
     """EXIF's, 1 to 8."""
     tiled: bool = False
+    page: int = 1
+    rights: str | None = None
+    """The URI of a licence or a statement of rights that the metadata names."""
 
     def as_stored(self, width: int, height: int) -> tuple[int, int]:
         """These displayed dimensions in terms of the stored pixels, or the other way round."""
@@ -48,24 +53,24 @@ class Picture:
         return self.as_stored(self.width, self.height)
 
 
-def inspect(reader: BinaryIO, limits: Limits) -> Picture:
-    """Look at the header of the image that ``reader`` (seekable) holds.
+def inspect(reader: BinaryIO, limits: Limits, page: int = 1) -> Picture:
+    """Look at the header of the image that ``reader`` (seekable) holds, or of one of its pages, counted from 1.
 
-    NotAnImage, BrokenImage; TooLargeImage for what lies beyond the limits, before a pixel is decoded. An error of the
-    reader passes to the caller.
+    NotAnImage, NotReadHere, NoSuchPage, BrokenImage; TooLargeImage for what lies beyond the limits, before a pixel is
+    decoded. An error of the reader passes to the caller.
     """
     with Feed(reader) as feed:
-        return look(feed, limits)
+        return look(feed, limits, page)
 
 
-def look(feed: Feed, limits: Limits) -> Picture:
+def look(feed: Feed, limits: Limits, page: int = 1) -> Picture:
     """``inspect`` for a feed that goes on to decoding; of an animation it holds only the first frame afterwards."""
     known = formats.recognise(feed.read(0, formats.HEAD))
     if known is None:
         raise NotAnImage("of no image format that is read here" if feed.size else "empty")
     pages, rows, tiled = 1, _ROWS, False
     if known is formats.TIFF:
-        directories = layout(feed, limits.pages)
+        directories = layout(feed, limits.pages, page)
         pages, tiled, rows = directories.pages, directories.tiled, max(_ROWS, directories.rows)
     elif known is formats.GIF:
         feed.replace(first_of_gif(feed))
@@ -73,7 +78,14 @@ def look(feed: Feed, limits: Limits) -> Picture:
         feed.replace(first)
     if known.whole_frame and feed.size > limits.whole_frame_bytes:
         raise TooLargeImage(f"{feed.size} bytes of {known.name}, beyond the limit of {limits.whole_frame_bytes}")
+    if known.package:
+        return _foreign(feed, known, limits, page)
     image = pyvips.Operation.call(known.loader, feed.source(), access="sequential")
+    pages = max(pages, _number(image, "n-pages", 1))
+    if page > pages:
+        raise NoSuchPage(f"page: there are {pages}")
+    if option := page_option(known.name, page):
+        image = pyvips.Operation.call(known.loader, feed.source(), access="sequential", **option)
     turned = _number(image, "orientation", 1)
     orientation = turned if turned in range(1, 9) else 1
     picture = Picture(
@@ -81,12 +93,26 @@ def look(feed: Feed, limits: Limits) -> Picture:
         mime=known.mime,
         width=image.height if orientation in _QUARTER_TURNS else image.width,
         height=image.width if orientation in _QUARTER_TURNS else image.height,
-        pages=max(pages, _number(image, "n-pages", 1)),
+        pages=pages,
         whole_frame=_whole_frame(known, image),
         orientation=orientation,
         tiled=tiled,
+        page=page,
+        rights=rights(image),
     )
     _check(picture, image.height if picture.whole_frame else min(rows, image.height), limits)
+    return picture
+
+
+def page_option(name: str, page: int) -> dict[str, int]:
+    """What tells libvips' loader of this format which page is meant; its own count begins at 0."""
+    return {"page": page - 1} if page > 1 and name in _PAGED else {}
+
+
+def _foreign(feed: Feed, known: Format, limits: Limits, page: int) -> Picture:
+    found = foreign.look(feed, known, page)
+    picture = Picture(known.name, known.mime, found.width, found.height, found.pages, whole_frame=True, page=page)
+    _check(picture, found.height, limits)
     return picture
 
 

@@ -11,8 +11,11 @@ from imaging.encoding import STANDARD, Encoding
 from imaging.feed import Feed
 from imaging.frames import check_gif
 from imaging.limits import Limits
-from imaging.opening import open_pixels
+from imaging.opening import open_pixels, shrinks
 from imaging.picture import Picture, look
+from imaging.reduction import choose
+from imaging.region import Rect
+from imaging.resizing import resized
 from imaging.size import Within
 
 
@@ -39,25 +42,19 @@ def boxes(
         picture = look(feed, limits)
         fitted = {box: Within(*box).fit(picture.width, picture.height) for box in boxes}
         largest = _scaled(feed, deadline, picture, max(fitted.values()), encoding).copy_memory()
-        made = {size: encoding.jpeg(_resized(largest, size)) for size in set(fitted.values())}
+        made = {size: encoding.jpeg(resized(largest, size)) for size in set(fitted.values())}
     return {box: made[size] for box, size in fitted.items()}
 
 
 def _scaled(feed: Feed, deadline: Deadline, picture: Picture, size: tuple[int, int], encoding: Encoding) -> Image:
     """The pipeline: sRGB, oriented, without transparency, in this size as displayed. Computed when it is asked for."""
     stored = picture.as_stored(*size)
-    image = ordinary(deadline.watch(open_pixels(feed, picture, stored)))
+    by = choose(Rect(0, 0, *picture.stored), stored, picture.stored, shrinks(picture))
+    image = ordinary(deadline.watch(open_pixels(feed, picture, by)))
     if image.hasalpha():
         # before scaling, or the colours of transparent pixels would run into the others
         image = flatten(to_srgb(image), encoding.background)
-    image = to_srgb(_resized(image, stored))
+    image = to_srgb(resized(image, stored))
     if picture.orientation > 1:
         image = image.copy_memory().autorot()  # rows in another order, which a sequential source can't give
     return image
-
-
-def _resized(image: Image, size: tuple[int, int]) -> Image:
-    width, height = size
-    if size == (image.width, image.height):
-        return image
-    return image.resize(width / image.width, vscale=height / image.height, kernel="lanczos3")

@@ -28,7 +28,7 @@ class Layout:
     pages: int
     tiled: bool
     rows: int
-    """Of the first page, decoded and held together."""
+    """Of one page, decoded and held together."""
 
 
 @dataclass(frozen=True)
@@ -42,24 +42,28 @@ class _Variant:
         return int.from_bytes(data, "little" if self.order == "<" else "big")
 
 
-def layout(feed: Feed, most_pages: int) -> Layout:
-    """Read the directories. BrokenImage; TooLargeImage when there are more than ``most_pages``."""
+def layout(feed: Feed, most_pages: int, page: int = 1) -> Layout:
+    """Read the directories; ``tiled`` and ``rows`` are those of ``page``, or of the first where there is no such page.
+
+    BrokenImage; TooLargeImage when there are more than ``most_pages``.
+    """
     head = feed.read(0, 16)
     order = "<" if head[:2] == b"II" else ">"
     variant = _Variant(order, 43 in head[2:4])
     at = variant.number(head[8:16] if variant.big else head[4:8])
     seen: set[int] = set()
-    first: dict[int, int] = {}
+    tags: dict[int, int] = {}
     while at and at not in seen:
         if len(seen) == most_pages:
             raise TooLargeImage(f"more than {most_pages} pages")
         seen.add(at)
         entries, following = _directory(feed, variant, at)
-        first = first or dict(_values(variant, entries))
+        if not tags or len(seen) == page:
+            tags = dict(_values(variant, entries))
         at = following
-    if not first:
+    if not tags:
         raise BrokenImage("a TIFF without a page")
-    return Layout(len(seen), _TILE_ROWS in first, _rows(first))
+    return Layout(len(seen), _TILE_ROWS in tags, _rows(tags))
 
 
 def _directory(feed: Feed, variant: _Variant, at: int) -> tuple[bytes, int]:
