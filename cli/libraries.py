@@ -87,7 +87,7 @@ def packages() -> Iterator[Finding]:
 def formats() -> Iterator[Finding]:
     read = libvips.readable()
     yield Finding("formats read", "ok" if {"jpeg", "png", "tiff", "webp"} <= set(read) else "bad", ", ".join(read))
-    yield Finding("formats written", "ok", ", ".join(suffix.lstrip(".") for suffix in libvips.writable()))
+    yield Finding("formats written", "ok", ", ".join(libvips.writable()))
 
 
 def _extra_of(wanted: Requirement) -> str | None:
