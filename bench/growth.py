@@ -125,7 +125,7 @@ KINDS: dict[str, Call] = {
     "GET unknown reference": lambda store: ("GET", f"/binary/{store.cursor}", 404),
     "first page of the context": lambda store: ("GET", f"/binaries/{CONTEXT}?limit=20", 200),
     "a page within": lambda store: ("GET", f"/binaries/{CONTEXT}?limit=20&after={store.cursor}", 200),
-    "a page of its log": lambda store: ("GET", f"/binary/logs/{CONTEXT}?limit=20&after={store.cursor}", 200),
+    "a page of its log": lambda store: ("GET", f"/binary/logs/{CONTEXT}?limit=20&after={store.any}.0.{0:032x}", 200),
     "gallery": lambda store: ("GET", "/", 200),
     "PUT, known": lambda store: ("PUT", f"/binaries?context={CONTEXT}&url={quote(store.known, safe='')}", 200),
     "PUT, new": lambda store: ("PUT", f"/binaries?context=new&url={quote(store.new, safe='')}", 202),

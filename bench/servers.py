@@ -95,7 +95,10 @@ def nginx(files: Path, upstream: str = "", originals: Path | None = None) -> Ite
         proxy = f"""
             proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host;
             location ~ ^/binary/[^/]+/ {{ proxy_pass http://magazin; proxy_cache magazin; proxy_cache_lock on; }}
-            location /binary/ {{ proxy_pass http://magazin; proxy_buffering off; }}
+            location /binary/ {{
+                proxy_pass http://magazin;
+                proxy_buffers 16 64k; proxy_busy_buffers_size 128k; proxy_max_temp_file_size 0;
+            }}
             location /_originals/ {{ internal; alias {originals or folder}/; }}
         """
         config = Path(folder) / "nginx.conf"
