@@ -80,8 +80,8 @@ def test_a_child_that_dies_is_started_again(tmp_path, module):
 
 def test_ctrl_c_ends_the_whole_group_cleanly(tmp_path):
     with Tree(tmp_path, "--no-worker") as tree:
-        assert set(tree.children()) == {"cli.front"}
         tree.ask("GET", "/health/ready")
+        assert set(tree.children()) == {"cli.front"}
         os.killpg(tree.process.pid, signal.SIGINT)
         assert tree.process.wait(60) == 0
         assert tree.ended(5)
