@@ -11,6 +11,7 @@ from ingest.logs import Logs
 from ingest.recent import Recent
 from ingest.references import References
 from storage.blobs import BlobStore
+from storage.buckets import Buckets
 from storage.interface import Store
 
 
@@ -24,3 +25,4 @@ class Library:
     renditions: Renditions
     limits: Limits
     tokens: Tokens
+    buckets: Buckets

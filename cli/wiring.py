@@ -39,7 +39,10 @@ from ingest.status import Overview
 from ingest.sweep import Sweep
 from ingest.worker import Worker
 from storage import plugins
+from storage.announcements import Litter
 from storage.blobs import BlobStore
+from storage.bucket_tables import BUCKETS, tables_of
+from storage.buckets import DEFAULT, Buckets
 from storage.cache import Cache
 from storage.chunks import ChunkBlobs
 from storage.directory import DirectoryBlobs
@@ -48,8 +51,8 @@ from storage.ids import Clock, Ids, system_clock
 from storage.interface import Store
 from storage.schema import BINARIES
 
-TABLES = BINARIES
-"""All tables that there are."""
+TABLES = (*BINARIES, BUCKETS, *tables_of(DEFAULT).all)
+"""All tables that there are from the start; each further bucket has its own."""
 
 REFERENCE_TTL = 5.0  # seconds, where a look at the store is a trip over the network
 
@@ -75,12 +78,16 @@ class Magazin:
         """The plugin's store. An embedded one gets its tables here; any other by ``magazin init``."""
         store = self._open_store()
         if store.transactional:
-            store.create(TABLES)
+            self._make_tables(store)
         return store
 
     def create(self) -> None:
         """Make the folder and the tables, whatever the store is."""
-        self.store.create(TABLES)
+        self._make_tables(self.store)
+
+    def _make_tables(self, store: Store) -> None:
+        store.create(TABLES)
+        Buckets(store, ids=self.ids, clock=self.clock).make(DEFAULT)
 
     @cached_property
     def blobs(self) -> BlobStore:
@@ -162,8 +169,19 @@ class Magazin:
         return Renditions(self.cache, self.limits, self.encoding)
 
     @cached_property
+    def buckets(self) -> Buckets:
+        return Buckets(self.store, ids=self.ids, clock=self.clock)
+
+    @cached_property
     def sweep(self) -> Sweep:
-        return Sweep(self.store, self.blobs, self.references, owner=self.owner, clock=self.clock)
+        return Sweep(
+            self.store,
+            self.blobs,
+            self.references,
+            owner=self.owner,
+            clock=self.clock,
+            others={Litter.FILE: self.buckets.sweep},
+        )
 
     @cached_property
     def queue(self) -> Queue:
@@ -258,6 +276,7 @@ class Magazin:
             renditions=self.renditions,
             limits=self.limits,
             tokens=self.tokens,
+            buckets=self.buckets,
         )
         return create_app(library, self._http_options(), clock=self.clock)
 

@@ -20,6 +20,7 @@ from ingest.logs import Logs
 from ingest.recent import Recent
 from ingest.records import Status
 from ingest.references import References
+from storage.buckets import Buckets
 from storage.cache import Cache
 from storage.chunks import ChunkBlobs
 from storage.ids import Ids
@@ -46,6 +47,8 @@ class Stock:
         self.tokens = Tokens(self.store, self.ids, self.clock)
         self.cache = Cache(folder / "cache", size_limit=10_000_000, file_limit=1000)
         self.limits, self.encoding = Limits(), Encoding()
+        self.buckets = Buckets(self.store, ids=self.ids, clock=self.clock)
+        self.buckets.make("fs")
 
     def library(self):
         return Library(
@@ -57,6 +60,7 @@ class Stock:
             renditions=Renditions(self.cache, self.limits, self.encoding),
             limits=self.limits,
             tokens=self.tokens,
+            buckets=self.buckets,
         )
 
     def app(self, options=None, **more):
