@@ -58,7 +58,7 @@ def markdown() -> str:
 def commands() -> str:
     """The help of every command."""
     lines = ["# Commands", "", "What `magazin COMMAND --help` prints."]
-    top = click.Context(main, info_name="magazin", terminal_width=100)
+    top = click.Context(main, info_name="magazin", terminal_width=100, help_option_names=["-h", "--help"])
     for name in ["", *main.list_commands(top)]:
         command = main.get_command(top, name) if name else main
         assert command is not None
