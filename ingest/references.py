@@ -53,12 +53,13 @@ class References:
     def attach(self, context: str, url: str, mime: str | None = None) -> Attached:
         """The reference of (context, url), attached to the URL's present original; a new one is queued.
 
-        An original that ended in ERROR is queued again. Raises BadContext, InvalidUrl, BlockedUrl, or Unavailable.
+        An original that ended in ERROR is queued again, as ``mime`` if that is given now. Raises BadContext,
+        InvalidUrl, BlockedUrl, or Unavailable.
         """
         check_context(context)
         url = normalise(url)
         self._guard.check_literal(url)
-        return self._attach(context, url, lambda: self._mint(url, mime), None)
+        return self._attach(context, url, lambda: self._mint(url, mime), None, mime)
 
     def adopt(self, context: str, original: Original) -> Attached:
         """The reference of (context, the original's URL), with that URL moved to this original.
@@ -111,18 +112,26 @@ class References:
                 return
         raise Unavailable(f"context {context} changes all the time; try again")
 
-    def _attach(self, context: str, url: str, mint: Callable[[], Original], adopted: str | None) -> Attached:
+    def _attach(
+        self, context: str, url: str, mint: Callable[[], Original], adopted: str | None, mime: str | None = None
+    ) -> Attached:
         reference_id = reference_id_of(context, url)
         for _ in range(ROUNDS):
             with self._store.unit():
-                attached = self._round(reference_id, context, url, mint, adopted)
+                attached = self._round(reference_id, context, url, mint, adopted, mime)
             if attached is not None:
                 self._remembered.forget(reference_id)
                 return attached
         raise Unavailable(f"reference {reference_id} could not be attached: its URL or context changes all the time")
 
     def _round(
-        self, reference_id: str, context: str, url: str, mint: Callable[[], Original], adopted: str | None
+        self,
+        reference_id: str,
+        context: str,
+        url: str,
+        mint: Callable[[], Original],
+        adopted: str | None,
+        mime: str | None,
     ) -> Attached | None:
         """One round of PUT; None when somebody else was quicker at any step."""
         rows = self._store.fetch([(URLS, (url,)), (CONTEXTS, (context,)), (BINARY_REFS, (reference_id,))])
@@ -137,7 +146,7 @@ class References:
         if present is None or (present.original_id, present.generation) != (original_id, generation):
             wanted = Reference(reference_id, original_id, context, generation, url, self._tag())
             present = self._point(present, wanted)
-        return None if present is None else self._second_look(present)
+        return None if present is None else self._second_look(present, mime)
 
     def _open_context(self, context: str) -> str | None:
         generation = self._ids.ordered()
@@ -200,7 +209,7 @@ class References:
             self._drop_traces(present)
         return dataclasses.replace(wanted, rev=outcome.rev)
 
-    def _second_look(self, reference: Reference) -> Attached | None:
+    def _second_look(self, reference: Reference, mime: str | None) -> Attached | None:
         """What a sweep or a DELETE may have cut between the first look and the reference's commit."""
         rows = self._store.fetch([(ORIGINALS, (reference.original_id,)), (CONTEXTS, (reference.context,))])
         original_row, context_row = (found[0] if found else None for found in rows)
@@ -213,7 +222,13 @@ class References:
             return reference, original
         now = self._clock()
         again = dataclasses.replace(
-            original, status=Status.PROCESSING, due=now, failures=0, lost_leases=0, first_failure=None
+            original,
+            status=Status.PROCESSING,
+            due=now,
+            failures=0,
+            lost_leases=0,
+            first_failure=None,
+            mime_declared=mime or original.mime_declared,
         )
         line = self._logs.original_line(original.original_id, "queued again, after an ERROR")
         self._store.put_many([*queue_rows(again), line])

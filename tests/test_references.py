@@ -54,6 +54,15 @@ def test_an_error_is_queued_again(domain):
     assert domain.original(reference).status == Status.OK
 
 
+def test_an_error_is_queued_again_as_what_the_caller_declares_now(domain):
+    _, original = domain.attach(mime="image/jpeg")
+    domain.claim().conclude(status=Status.ERROR)
+    assert domain.attach()[1].mime_declared == "image/jpeg"
+    domain.claim().conclude(status=Status.ERROR)
+    _, again = domain.attach(mime="text/html")
+    assert (again.original_id, again.status, again.mime_declared) == (original.original_id, "PROCESSING", "text/html")
+
+
 @pytest.mark.parametrize(
     ("context", "url", "error"),
     [

@@ -351,7 +351,7 @@ def test_many_samples(setting: Setting) -> None:
 
 
 class NoSecondLook(References):
-    def _second_look(self, reference: Reference) -> tuple[Reference, Original] | None:
+    def _second_look(self, reference: Reference, mime: str | None) -> tuple[Reference, Original] | None:
         row = self._store.get(ORIGINALS, (reference.original_id,))
         return (reference, Original.of(row)) if row else (reference, Original(reference.original_id, "?", "", "", 0))
 
