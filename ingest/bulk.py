@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from ingest.entries import Entry
 from ingest.fetch.url import BlockedUrl, InvalidUrl
-from ingest.localfiles import NotTaken, Taken, path_of
+from ingest.localfiles import NotTaken, Stopped, Taken, path_of
 from ingest.records import BadContext, Original, Status
 from ingest.references import References
 from storage.interface import Store
@@ -107,6 +107,10 @@ class Bulk:
                 while (self._waiting or self._reading) and not stop.is_set():
                     self._look(stop)
                 self._summary.stopped = bool(self._waiting or self._reading)
+            pool.shutdown(cancel_futures=True)  # after a stop; else there are none
+        for future, entry in self._reading.items():
+            if not future.cancelled():
+                self._read(entry, future)
         return self._summary
 
     def _take(self, entry: Entry, pool: ThreadPoolExecutor, stop: threading.Event) -> None:
@@ -164,6 +168,8 @@ class Bulk:
             self._summary.fail(entry, INVALID, str(error))
         except OSError as error:
             self._summary.fail(entry, Status.ERROR, error.strerror or str(error))
+        except Stopped:
+            pass  # neither done nor failed
         except NotTaken as error:
             self._summary.fail(entry, Status.ERROR, str(error))
         else:

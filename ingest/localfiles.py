@@ -40,6 +40,10 @@ class NotTaken(Exception):
     """A file that could not be taken in; the message says why."""
 
 
+class Stopped(NotTaken):
+    """A file that was not read to its end, because of the stop; nothing is wrong with it."""
+
+
 def path_of(text: str) -> Path | None:
     """The path that a line of a list means: a file URL, or a path as it is; None for any other URL."""
     if text[:7].lower() == "file://":
@@ -76,10 +80,12 @@ class LocalFiles:
         self._max_bytes = max_bytes
 
     def put(self, context: str, path: Path, mime: str | None, stop: threading.Event) -> Taken:
-        """The reference of this file, attached to an original with its present bytes. Raises NotTaken, BadContext,
-        OSError, StoreError."""
+        """The reference of this file, attached to an original with its present bytes. Raises NotTaken (Stopped when
+        ``stop`` is set), BadContext, OSError, StoreError."""
+        if stop.is_set():
+            raise Stopped("stopped")
         url = path.absolute().as_uri()
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_at_once) as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
                 raise NotTaken("not a regular file")
@@ -89,9 +95,11 @@ class LocalFiles:
             file.seek(0)
             claim = self._claims.begin(url, HOST, named(mime))
             with _renewing(claim):
-                original = self._jobs.fill(claim, lambda sink: self._read(path, file, mime, sink), stop)
+                original = self._jobs.fill(claim, lambda sink: self._read(path, file, mime, sink, stop), stop)
         if original.status != Status.OK:
-            raise NotTaken("stopped" if stop.is_set() else f"{original.outcome}: {original.reason}")
+            if stop.is_set():
+                raise Stopped("stopped")
+            raise NotTaken(f"{original.outcome}: {original.reason}")
         return Taken(*self._references.adopt(context, original), is_new=True)
 
     def _present(self, url: str) -> Original | None:
@@ -102,7 +110,7 @@ class LocalFiles:
             return None
         return Original.of(found)
 
-    def _read(self, path: Path, file: BufferedReader, mime: str | None, sink: Sink) -> Fetched:
+    def _read(self, path: Path, file: BufferedReader, mime: str | None, sink: Sink, stop: threading.Event) -> Fetched:
         before = os.fstat(file.fileno())
         if before.st_size == 0:
             return Fetched(Outcome.EMPTY, "the file is empty")
@@ -110,6 +118,8 @@ class LocalFiles:
             return Fetched(Outcome.TOO_LARGE, f"{before.st_size} bytes, above the limit of {self._max_bytes}")
         md5, sha256, size, head = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0, b""
         while block := file.read(BLOCK):
+            if stop.is_set():
+                return Fetched(Outcome.SYSTEM_ERROR, "it was told to stop", transient=True)
             md5.update(block)
             sha256.update(block)
             size += len(block)
@@ -134,6 +144,11 @@ class LocalFiles:
             last_modified=formatdate(after.st_mtime, usegmt=True),
             length_declared=after.st_size,
         )
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Opens without waiting: a pipe that nobody writes to would hold its reader for ever."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _sha256(file: BufferedReader) -> str:

@@ -8,9 +8,10 @@ import pytest
 from ingest.bulk import WINDOW, Bulk
 from ingest.entries import Entry
 from ingest.fetch.outcome import Outcome
+from ingest.localfiles import Stopped
 from ingest.worker import Worker
 from storage.schema import BINARY_REFS, ORIGINALS
-from tests.library import Library, failed
+from tests.library import NEVER, Library, failed
 
 
 @pytest.fixture
@@ -101,6 +102,28 @@ def test_a_stop_tells_so_and_the_next_run_goes_on(library):
     assert second.all_well
     assert second.done == 10
     assert len(library.store.scan(ORIGINALS)[0]) == 10
+
+
+def test_a_stop_leaves_the_files_that_no_reader_has_begun(library, tmp_path):
+    stop, taken = threading.Event(), []
+
+    class Files:
+        def put(self, context, path, mime, stop):
+            if stop.is_set():
+                raise Stopped("stopped")
+            taken.append(path.name)
+            stop.set()
+            return library.files.put(context, path, mime, NEVER)
+
+    paths = [tmp_path / f"{number:03}.bin" for number in range(100)]
+    for path in paths:
+        path.write_bytes(path.name.encode())
+    summary = run(library, listed(*map(str, paths)), stop, files=Files(), readers=1)
+    assert taken == ["000.bin"]
+    assert summary.stopped
+    assert counts(summary) == {"stored": 1}  # and no failure
+    assert run(library, listed(*map(str, paths)), files=library.files).all_well
+    assert len(library.store.scan(ORIGINALS)[0]) == 100
 
 
 def test_a_list_longer_than_the_window_is_read_as_room_comes(library):

@@ -1,10 +1,11 @@
 """Local files as sources: read here, never by a worker; changed content is a new original."""
 
+import os
 import threading
 
 import pytest
 
-from ingest.localfiles import NotTaken, files, path_of
+from ingest.localfiles import NotTaken, Stopped, files, path_of
 from ingest.records import BadContext
 from storage.errors import Unavailable
 from storage.schema import CANDIDATES, ORIGINALS, ORIGINALS_DATA, QUEUE
@@ -107,6 +108,12 @@ def test_what_is_no_regular_file(library, tmp_path):
         put(library, tmp_path / "nothing")
 
 
+def test_a_pipe_is_refused_and_not_waited_for(library, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(NotTaken, match="not a regular file"):
+        put(library, tmp_path / "pipe")
+
+
 def test_a_bad_context_is_told(library, tmp_path):
     path = tmp_path / "a.bin"
     path.write_bytes(b"12345")
@@ -116,11 +123,22 @@ def test_a_bad_context_is_told(library, tmp_path):
 
 def test_a_stopped_read_is_given_up(library, tmp_path):
     path = tmp_path / "a.bin"
-    path.write_bytes(b"")
+    path.write_bytes(b"12345")
     stop = threading.Event()
-    stop.set()
-    with pytest.raises(NotTaken, match="stopped"):
+    fill = library.jobs.fill
+
+    def stopped_meanwhile(claim, read, stop):
+        stop.set()
+        return fill(claim, read, stop)
+
+    library.jobs.fill = stopped_meanwhile
+    with pytest.raises(Stopped):
         library.files.put("c", path, None, stop)
+    assert [row["status"] for row in library.store.scan(ORIGINALS)[0]] == ["PROCESSING"]
+    assert library.store.scan(ORIGINALS_DATA)[0] == []
+    with pytest.raises(Stopped):
+        library.files.put("c", path, None, stop)
+    assert len(library.store.scan(ORIGINALS)[0]) == 1  # nothing was begun
 
 
 def test_a_store_that_fails_is_no_fault_of_the_file(library, tmp_path):
