@@ -12,6 +12,7 @@ import threading
 from typing import Any, Final
 
 from ingest.leases import LEASE
+from ingest.logs import Logs
 from ingest.owner import IsDead, is_dead
 from ingest.records import Original, Status
 from storage.announcements import Litter, announcement
@@ -67,6 +68,7 @@ class Claims:
 
     def __init__(self, store: Store, *, owner: str, ids: Ids, clock: Clock, dead: IsDead = is_dead) -> None:
         self._store, self._owner, self._ids, self._clock, self._dead = store, owner, ids, clock, dead
+        self._logs = Logs(store, ids=ids, clock=clock)
 
     def is_free(self, original: Original) -> bool:
         """Whether nobody works on it: no lease, one that ran out, or that of a process known to be dead."""
@@ -93,10 +95,14 @@ class Claims:
                 lease_until=None,
                 trying=None,
             )
+            self._logs.note_original(original.original_id, f"SYSTEM_ERROR: {reason}")
             self._store.commit(ORIGINALS, (original.original_id,), [Put(changed.row(), original.rev)])
             return None
         leased = self._leased(original, attempt, lost, now)
         self._store.put(*announcement(Litter.BLOB, f"{original.original_id}/{attempt}", now))
+        if original.lease_owner is not None:
+            line = f"the worker died during a try, or lost its lease ({lost} of {LOST_LEASES}); tried again"
+            self._logs.note_original(original.original_id, line)
         outcome = self._store.commit(ORIGINALS, (original.original_id,), [Put(leased.row(), original.rev)])
         if not outcome:
             return None

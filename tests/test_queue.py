@@ -65,6 +65,20 @@ def test_the_third_lost_lease_ends_it(domain):
     assert "died 3 times" in original.reason
 
 
+def test_the_log_tells_of_lost_leases(domain):
+    reference, _ = domain.attach()
+    for lost in range(3):
+        domain.also(f"worker{lost}").claim()
+        domain.pass_(LEASE + MINUTE)
+    domain.also("last").claim()
+    lines = [line.message for line in domain.logs.lines([reference])]
+    assert [line.partition(";")[0] for line in lines[1:]] == [
+        "the worker died during a try, or lost its lease (1 of 3)",
+        "the worker died during a try, or lost its lease (2 of 3)",
+        "SYSTEM_ERROR: the worker died 3 times while it worked on this",
+    ]
+
+
 def test_a_late_outcome_is_lost_and_touches_nothing(domain):
     reference, _ = domain.attach()
     late = domain.claim()
