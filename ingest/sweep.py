@@ -22,6 +22,7 @@ from storage.blobs import BlobStore
 from storage.ids import Clock, moment_of
 from storage.interface import Store
 from storage.schema import (
+    BINARY_REFS,
     BINARYREFS_CONTEXT,
     BINARYREFS_ORIGINAL,
     CANDIDATES,
@@ -40,7 +41,8 @@ NEWBORN: Final = HOUR  # µs in which what was announced may still be on its way
 
 @dataclasses.dataclass
 class SweepReport:
-    """Counts of one run. ``skipped`` is true when another sweep was running; ``bytes`` are those of ``originals``."""
+    """Counts of one run. ``skipped`` is true when another sweep was running; ``bytes`` are those of ``originals``;
+    ``blobs`` are unfinished tries of originals that stay."""
 
     skipped: bool = False
     dry_run: bool = False
@@ -158,8 +160,7 @@ class Sweep:
             if is_referenced(self._store, original_id):
                 self._report.referenced += 1
                 return
-            youngest = max(original.registered, original.lease_until or 0, moment_of(event["event"]) if event else 0)
-            if youngest > self._clock() - grace:
+            if _youngest(original, event) > self._clock() - grace:
                 self._report.young += 1
                 self._store.put(*announcement(Litter.ORIGINAL, original_id, self._clock()))
                 return
@@ -190,7 +191,10 @@ class Sweep:
             row = self._store.get(ORIGINALS, (original_id,))
             if row is None:
                 break
-            if attempt in (row["attempt"], row["trying"]):
+            if attempt == row["attempt"]:
+                return
+            if attempt == row["trying"]:  # if its worker is dead, the next one takes over and leaves this to a sweep
+                self._store.put(*announcement(Litter.BLOB, f"{original_id}/{attempt}", self._clock()))
                 return
             # A worker may have announced this attempt and not yet claimed with it: a new revision makes it lose.
             changed: Row = {name: value for name, value in row.items() if name != "rev"}
@@ -199,7 +203,7 @@ class Sweep:
         self._blobs.erase(original_id, attempt)
         for table in SCALED.values():
             self._store.erase(table, (original_id, attempt))
-        self._report.blobs += 1
+        self._report.blobs += row is not None  # else they went with their original
 
     def generation(self, generation: str, context: str) -> None:
         """Detach the references of a generation that its context no longer names."""
@@ -245,24 +249,50 @@ class Sweep:
     def _count(self, grace: int, full: bool) -> None:
         """What a run would do, without a write."""
         names: set[str] = set()
+        released: set[str] = set()
         for hour in self._hours():
+            is_due = hour <= (self._clock() - grace) // HOUR
             for row in self._hour(hour):
-                self._report.candidates += 1
-                if row["kind"] == Litter.GENERATION:
-                    self._report.contexts += self._is_dead(*row["id"].split("/", 1))
-                elif row["kind"] == Litter.ORIGINAL and hour <= (self._clock() - grace) // HOUR:
-                    names.add(row["id"])
-        for name in names | set(self._all_originals() if full else ()):
-            found = self._store.get(ORIGINALS, (name,))
-            if found is None:
-                continue
-            if is_referenced(self._store, name):
-                self._report.referenced += 1
-            elif max(found["registered"], found["lease_until"] or 0) > self._clock() - grace:
-                self._report.young += 1
-            else:
-                self._report.originals += 1
-                self._report.bytes += found["size"] or 0
+                kind, name = row["kind"], row["id"]
+                self._report.candidates += is_due or kind == Litter.GENERATION
+                if kind == Litter.GENERATION:
+                    released |= self._count_generation(*name.split("/", 1))
+                elif kind == Litter.BLOB and is_due:
+                    original_id, attempt = name.split("/", 1)
+                    found = self._store.get(ORIGINALS, (original_id,), ("attempt", "trying"))
+                    self._report.blobs += found is not None and attempt not in (found["attempt"], found["trying"])
+                elif kind == Litter.ORIGINAL and is_due:
+                    names.add(name)
+        for name in names | released | set(self._all_originals() if full else ()):
+            self._count_original(name, grace, name in released)
+
+    def _count_generation(self, generation: str, context: str) -> set[str]:
+        """The originals that the references of a dead generation would be released from."""
+        if not self._is_dead(generation, context):
+            return set()
+        released, seen = set(), 0
+        for digit in DIGITS:
+            for entry in self._entries(generation, digit):
+                row = self._store.get(BINARY_REFS, (entry["reference_id"],))
+                if row is not None and row["generation"] == generation:
+                    released.add(row["original_id"])
+                seen += 1
+        self._report.references += seen
+        self._report.contexts += seen > 0
+        return released
+
+    def _count_original(self, original_id: str, grace: int, is_released: bool) -> None:
+        event, row = self._look(original_id)
+        if row is None:
+            return
+        original, now = Original.of(row), self._clock()
+        if is_referenced(self._store, original_id):
+            self._report.referenced += 1
+        elif (now if is_released else _youngest(original, event)) > now - grace:
+            self._report.young += 1
+        else:
+            self._report.originals += 1
+            self._report.bytes += original.size or 0
 
     def _is_dead(self, generation: str, context: str) -> bool:
         row = self._store.get(CONTEXTS, (context,))
@@ -283,6 +313,12 @@ class Sweep:
     def _candidates(self, hour: int, shard: int) -> Iterator[Row]:
         yield from _pages(lambda after: self._store.read(CANDIDATES, (hour, shard), after=after, limit=PAGE), "kind id")
 
+    def _entries(self, generation: str, digit: str) -> Iterator[Row]:
+        def read(after: tuple[str, ...] | None) -> list[Row]:
+            return self._store.read(BINARYREFS_CONTEXT, (generation, digit), after=after, limit=PAGE)
+
+        yield from _pages(read, "reference_id attached")
+
     def _urls(self, original_id: str) -> Iterator[Row]:
         yield from _pages(lambda after: self._store.read(URLS_ORIGINAL, (original_id,), after=after, limit=PAGE), "url")
 
@@ -293,6 +329,11 @@ class Sweep:
             yield from (row["original_id"] for row in rows)
             if cursor is None:
                 return
+
+
+def _youngest(original: Original, event: Row | None) -> int:
+    """When it was last heard of: registered, worked on, attached to or released."""
+    return max(original.registered, original.lease_until or 0, moment_of(event["event"]) if event else 0)
 
 
 def _pages(read: Callable[[tuple[str, ...] | None], list[Row]], key: str) -> Iterator[Row]:

@@ -141,6 +141,45 @@ def test_a_dry_run_counts_and_writes_nothing(domain):
     assert domain.references.find(kept.reference_id) is not None
 
 
+@pytest.mark.parametrize("grace", [0, DAY])
+def test_a_dry_run_foretells_what_a_run_does(domain, grace):
+    shared = "http://a.example/shared"
+    stored(domain, shared)
+    stored(domain, shared, "dead")
+    for number in range(3):
+        stored(domain, f"http://a.example/{number}", "dead")
+    old = stored(domain, "http://a.example/old")
+    domain.claim()  # nothing is due
+    domain.attach("http://a.example/cut")
+    domain.claim()
+    domain.pass_(3 * DAY)
+    domain.also("two").work()
+    domain.references.detach(old.reference_id)
+    domain.pass_(2 * DAY)
+    late = stored(domain, "http://a.example/late", "other")
+    domain.references.detach(late.reference_id)
+    domain.references.detach_context("dead")
+    names = ("originals", "bytes", "blobs", "contexts", "references", "young")
+    would, did = domain.sweep.run(grace, dry_run=True, full=True), domain.sweep.run(grace, full=True)
+    assert {name: getattr(would, name) for name in names[:-1]} == {name: getattr(did, name) for name in names[:-1]}
+    assert (would.originals, would.references, would.contexts) == ((1, 4, 1) if grace else (5, 4, 1))
+    assert bool(would.young) == bool(did.young) == bool(grace)
+
+
+def test_an_attempt_whose_worker_died_is_erased_however_late_it_is_taken_over(domain):
+    reference, _ = domain.attach()
+    claim = domain.claim()
+    with domain.blobs.create(claim.original.original_id, claim.attempt) as writer:
+        writer.write(b"half of it")
+        writer.commit()
+    domain.pass_(3 * DAY)
+    domain.sweep.run(DAY)  # drops the bucket in which the attempt was announced
+    assert domain.also("two").work() == 1
+    domain.pass_(3 * DAY)
+    domain.sweep.run(DAY)
+    assert {row["attempt"] for row in domain.rows(ORIGINALS_DATA)} == {domain.original(reference).attempt}
+
+
 def test_one_sweep_at_a_time(domain):
     lease = Lease(domain.store, "sweep", "somebody", domain.clock, lambda _: False)
     assert lease.take()
