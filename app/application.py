@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import falcon
 
-from app import problems
+from app import files, problems
 from app.access import Access
 from app.cors import Cors
 from app.gallery import Front
@@ -58,6 +58,7 @@ def create_app(
     app.add_route("/binary/{reference_id}/{region}/{size}/default.jpg", scaled)
     app.add_route("/binary/{reference_id}/{region}/{size}/{rotation}/{file}", scaled)
     app.add_route("/binary/logs/{context}", LogOfContext(library.references, library.logs, access))
+    files.add_routes(app, library, access, metrics, options)
     app.add_route("/health/live", Live())
     app.add_route("/health/ready", Ready(library.store))
     app.add_route("/metrics", MetricsPage(metrics, access))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from falcon import Request, Response
 
 DELIVERY: Final = "/binary/"
 LISTS: Final = "/binary/logs/"
+FILES: Final = re.compile(r"/files/[^/]+/(?!id/[^/]+/record$).+")
 METHODS: Final = "GET, HEAD, OPTIONS"
 OPEN: Final = [("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", "*")]
 PREFLIGHT: Final = [
@@ -21,11 +23,17 @@ PREFLIGHT: Final = [
 ]
 
 
+def is_delivery(req: Request) -> bool:
+    if FILES.match(req.path):
+        return req.method in ("GET", "HEAD", "OPTIONS")
+    return req.path.startswith(DELIVERY) and not req.path.startswith(LISTS)
+
+
 class Cors:
     """Middleware. A constant ``*`` rather than an echoed Origin: an answer cached for one page is right for all."""
 
     def process_response(self, req: Request, resp: Response, resource: object, succeeded: bool) -> None:
-        if not req.path.startswith(DELIVERY) or req.path.startswith(LISTS):
+        if not is_delivery(req):
             return
         resp.set_headers(OPEN)
         if req.method == "OPTIONS":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -30,19 +31,24 @@ class Verified:
         self._blobs, self._metrics = blobs, metrics
 
     def send(self, req: Request, resp: Response, blob: Blob, start: int, stop: int) -> None:
-        request_id = req.context.request_id
+        stream(req, resp, self._blobs.parts(blob, start, stop), stop - start, self._metrics)
 
-        def ended(how: str, error: Exception | None) -> None:
-            self._metrics.stream_ended(how)
-            if error is not None:
-                log.error("request %s cut: %s: %s", request_id, type(error).__name__, error)
 
-        try:
-            resp.stream = Stream(self._blobs.parts(blob, start, stop), stop - start, ended)
-        except Exception:
-            self._metrics.stream_ended("failed")
-            raise
-        resp.content_length = stop - start
+def stream(req: Request, resp: Response, parts: Iterator[bytes], length: int, metrics: Metrics) -> None:
+    """Answer with these parts, ``length`` bytes in all. What the first one raises is raised, and nothing was set."""
+    request_id = req.context.request_id
+
+    def ended(how: str, error: Exception | None) -> None:
+        metrics.stream_ended(how)
+        if error is not None:
+            log.error("request %s cut: %s: %s", request_id, type(error).__name__, error)
+
+    try:
+        resp.stream = Stream(parts, length, ended)
+    except Exception:
+        metrics.stream_ended("failed")
+        raise
+    resp.content_length = length
 
 
 class ByKernel:

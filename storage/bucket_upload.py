@@ -34,6 +34,11 @@ class UploadStream(io.BufferedIOBase):
         """As it is now: Complete once this stream is closed."""
         return self._record
 
+    @property
+    def sha256(self) -> bytes:
+        """Of what was written so far."""
+        return self._writer.sha256
+
     def writable(self) -> bool:
         return True
 

@@ -34,6 +34,11 @@ class PartWriter(ABC):
         self._size, self._parts = 0, 0
         self._sha256 = hashlib.sha256()
 
+    @property
+    def sha256(self) -> bytes:
+        """Of what was written so far."""
+        return self._sha256.digest()
+
     def write(self, data: bytes) -> int:
         with self._trying(), memoryview(data) as given, given.cast("B") as view:
             self._sha256.update(view)
