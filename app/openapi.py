@@ -71,6 +71,23 @@ SUBMISSION: Final[Json] = {
     },
 }
 
+FILE: Final[Json] = {
+    "type": "object",
+    "required": ["id", "filename", "length", "chunkSizeBytes", "sha256", "status"],
+    "properties": {
+        "id": {"type": "string"},
+        "filename": {"type": "string"},
+        "length": {"type": ["integer", "null"]},
+        "chunkSizeBytes": {"type": "integer"},
+        "sha256": {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"},
+        "status": {"enum": ["Incomplete", "Complete", "Deleted"]},
+        "startedAt": {"type": "string", "format": "date-time"},
+        "finishedAt": {"type": ["string", "null"], "format": "date-time"},
+        "deletedAt": {"type": ["string", "null"], "format": "date-time"},
+        "metadata": {"description": "Any JSON value."},
+    },
+}
+
 CONTEXT: Final = _parameter("context", "path", "A batch label.", type="string", pattern="^[A-Za-z0-9._:~-]{1,255}$")
 REFERENCE: Final = _parameter("reference_id", "path", "From PUT.", type="string", pattern="^[A-Za-z0-9-]{1,64}$")
 NAME: Final = REFERENCE | {"description": "From PUT; a dot and an extension may follow.", "schema": {"type": "string"}}
@@ -107,6 +124,95 @@ _PUT = _operation(
     },
 )
 
+BUCKET: Final = _parameter("bucket", "path", "Made by `magazin files init`.", type="string")
+FILENAME: Final = _parameter("filename", "path", "May have slashes.", type="string")
+FILE_ID: Final = _parameter("file_id", "path", "From PUT.", type="string", pattern="^[A-Za-z0-9-]{1,64}$")
+REVISION: Final = _parameter(
+    "revision", "query", "0 the oldest, 1 the next; -1 the newest, -2 the one before.", type="integer", default=-1
+)
+HARD: Final = _parameter("hard", "query", "Remove it for ever, not only from sight.", type="boolean", default=False)
+CHANGE: Final[Json] = {
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": False,
+    "properties": {"filename": {"type": "string"}, "metadata": {"description": "Any JSON value."}},
+}
+
+
+def _file(operation: Json) -> Json:
+    """With a file's record in its answers."""
+    for status in ("200", "201"):
+        if status in operation["responses"]:
+            operation["responses"][status]["content"] = {"application/json": {"schema": FILE}}
+    return operation
+
+
+def _read_file(*parameters: Json) -> Json:
+    answers = {200: "All of it.", 206: "A range.", 304: "Unchanged.", 416: "Beyond the end."}
+    ranged = _parameter("Range", "header", "One range of bytes.", type="string")
+    return _operation("The bytes of a file", answers, [BUCKET, *parameters, ranged])
+
+
+def _change_file(*parameters: Json) -> Json:
+    body = {"content": {"application/json": {"schema": CHANGE}}}
+    answers = {200: "The file's record."}
+    changed = _operation("Rename, or replace the metadata", answers, [BUCKET, *parameters], requestBody=body)
+    return _written(_file(changed))
+
+
+_PUT_FILE = _written(
+    _file(
+        _operation(
+            "Store the body as a new revision of a name",
+            {201: "The file's record.", 412: "A precondition fails."},
+            [
+                BUCKET,
+                FILENAME,
+                _parameter("metadata", "query", "Any JSON value.", type="string"),
+                _parameter("If-None-Match", "header", "*: only if the name has no revision yet.", type="string"),
+                _parameter("Content-Digest", "header", "Verified (RFC 9530; also Repr-Digest, Digest).", type="string"),
+            ],
+            requestBody={"content": {"*/*": {}}},
+        )
+    )
+)
+FILE_PATHS: Final[dict[str, Json]] = {
+    "/files/{bucket}": {
+        "get": _listed(
+            _operation(
+                "The files of a bucket, by name, newest first within a name",
+                {200: "A page."},
+                [
+                    BUCKET,
+                    _parameter("prefix", "query", "How the names begin.", type="string"),
+                    _parameter("pattern", "query", "What the names contain: RE2. A full scan.", type="string"),
+                    _parameter("filename", "query", "The revisions of one name.", type="string"),
+                    *PAGING,
+                ],
+            )
+        )
+    },
+    "/files/{bucket}/{filename}": {
+        "get": _read_file(FILENAME, REVISION),
+        "put": _PUT_FILE,
+        "post": _PUT_FILE,
+        "patch": _change_file(FILENAME, REVISION),
+        "delete": _written(
+            _operation(
+                "Delete one revision, or without one named all", {204: "Done."}, [BUCKET, FILENAME, REVISION, HARD]
+            )
+        ),
+    },
+    "/files/{bucket}/id/{file_id}": {
+        "get": _read_file(FILE_ID),
+        "patch": _change_file(FILE_ID),
+        "delete": _written(_operation("Delete a file", {204: "Done."}, [BUCKET, FILE_ID, HARD])),
+    },
+    "/files/{bucket}/id/{file_id}/record": {
+        "get": _listed(_file(_operation("What is known of a file", {200: "The record."}, [BUCKET, FILE_ID])))
+    },
+}
+
 PATHS: Final[dict[str, Json]] = {
     "/": {"get": _operation("What this is, and a gallery", {200: "HTML."})},
     "/binaries": {"put": _written(_PUT)},
@@ -128,6 +234,7 @@ PATHS: Final[dict[str, Json]] = {
     "/binary/logs/{context}": {
         "get": _listed(_operation("What happened to a context's references", {200: "A page."}, [CONTEXT, *PAGING]))
     },
+    **FILE_PATHS,
     "/health/live": {"get": _operation("This process answers", {200: "It does."})},
     "/health/ready": {"get": _operation("The store answers", {200: "It does.", 503: "It doesn't."})},
     "/metrics": {"get": _listed(_operation("Counts for Prometheus", {200: "Text."}))},
@@ -142,7 +249,7 @@ DOCUMENT: Final[Json] = {
     "info": {"title": "Magazin", "version": "1", "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
     "paths": PATHS,
     "components": {
-        "schemas": {"Problem": PROBLEM, "Entry": ENTRY, "Submission": SUBMISSION},
+        "schemas": {"Problem": PROBLEM, "Entry": ENTRY, "File": FILE, "Submission": SUBMISSION},
         "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
     },
 }
