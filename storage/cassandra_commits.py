@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import cassandra
 from cassandra import ConsistencyLevel
 from cassandra.query import UNSET_VALUE
 
@@ -30,7 +31,7 @@ from storage.cassandra_errors import is_refused, translated
 from storage.cassandra_requests import Batch, Pending, Request
 from storage.cassandra_session import Sessions
 from storage.cassandra_statements import Statements
-from storage.errors import StoreError, Unavailable, Unknown
+from storage.errors import StoreError, Unknown
 from storage.table import ABSENT, Expect, Key, Outcome, Put, Remove, Row, weigh
 
 PAUSE = 0.05  # seconds after an unknown outcome, longer each time and at random: others may decide meanwhile
@@ -74,23 +75,22 @@ class Commit:
                     raise (Unknown(str(error)) if unknown else translated(error)) from error
                 unknown = error
             time.sleep(random.uniform(0.0, pause))
-            rows = self._truth(unknown)
+            rows = self._truth(unknown, end)
             if self._is_mine(rows) or not all(_is_as(self._expects[n], rows[n]) for n in self._conditional):
                 return self._judged(rows)
             if self._clock() > end:
                 raise Unknown(f"a commit to {self._statements.table.name} came to no end: {unknown}") from unknown
             pause *= 2
 
-    def _truth(self, unknown: Exception) -> Sequence[Row | None]:
-        """What is there, after ``unknown`` made it uncertain."""
-        try:
-            return self._rows(ConsistencyLevel.SERIAL)
-        except Unavailable:
-            pass
-        try:
-            return self._rows(ConsistencyLevel.SERIAL)
-        except StoreError as error:
-            raise Unknown(f"{translated(unknown, writing=True)}; and then: {error}") from unknown
+    def _truth(self, unknown: Exception, end: float) -> Sequence[Row | None]:
+        """What is there, after ``unknown`` made it uncertain. Waits for a node to come back, but not for a quorum."""
+        while True:
+            try:
+                return self._rows(ConsistencyLevel.SERIAL)
+            except StoreError as error:
+                if isinstance(error.__cause__, cassandra.Unavailable) or self._clock() > end:
+                    raise Unknown(f"{translated(unknown, writing=True)}; and then: {error}") from unknown
+            time.sleep(random.uniform(PAUSE, 4 * PAUSE))
 
     def _judged(self, rows: Sequence[Row | None]) -> Outcome:
         if self._is_mine(rows):

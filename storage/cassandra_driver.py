@@ -37,7 +37,6 @@ ONCE = "once"
 SLOW = "slow"
 """Walks through tables, and changes of the schema."""
 
-CONNECT = 2.0  # seconds
 SUSPICION = 5.0  # seconds: about as long as it takes to find out that a node hangs
 
 
@@ -179,8 +178,8 @@ def cluster(options: Options, suspects: Suspects) -> Cluster:
         compression=False,
         protocol_version=5,
         reconnection_policy=ExponentialReconnectionPolicy(0.5, 10),
-        connect_timeout=CONNECT,
-        control_connection_timeout=CONNECT,
+        connect_timeout=timeout / 2,
+        control_connection_timeout=timeout / 2,
         idle_heartbeat_interval=5,
         idle_heartbeat_timeout=5,
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 PORT = 9042
@@ -19,7 +20,7 @@ class Options:
 
     contact_points: tuple[tuple[str, int], ...] = (("127.0.0.1", PORT),)
     keyspace: str = "binaries"
-    replication: Mapping[str, str] = ()  # type: ignore[assignment]
+    replication: Mapping[str, str] = field(default_factory=lambda: replication("1"))
     consistency: str = "LOCAL_QUORUM"
     data_center: str = ""
     username: str = ""
@@ -51,11 +52,15 @@ class Options:
 
 def address(text: str) -> tuple[str, int]:
     """``host``, ``host:port``, ``[::1]:port`` or a bare IPv6 address."""
-    match = re.fullmatch(r"\[([0-9A-Fa-f:.%]+)\](?::(\d{1,5}))?|([^:\[\]\s]+)(?::(\d{1,5}))?|([0-9A-Fa-f:.]+)", text)
-    port = int(match[2] or match[4] or PORT) if match else 0
-    if match is None or not 0 < port < 65536:
+    match = re.fullmatch(r"(?:\[([^\]]+)\]|([\w.-]+))(?::(\d{1,5}))?", text)
+    six, host, port = match.groups() if match else (text, None, None)
+    try:
+        found = host or str(ipaddress.IPv6Address(six or "")), int(port or PORT)
+    except ValueError:
+        found = "", 0
+    if not 0 < found[1] < 65536:
         raise ValueError(f"contact_points: {text!r}; wanted is host or host:port")
-    return match[1] or match[3] or match[5], port
+    return found
 
 
 def replication(text: str) -> dict[str, str]:
