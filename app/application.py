@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 import falcon
 
-from app import files, problems
+from app import files, iiif, problems
 from app.access import Access
+from app.boxes import Boxes
 from app.cors import Cors
 from app.gallery import Front
 from app.health import Live, Ready
+from app.images import Images
 from app.info import Info
 from app.library import Library
 from app.logs import LogOfContext
@@ -27,6 +29,7 @@ from app.requestlog import RequestLog
 from app.scaled import Scaled
 from app.sending import ByKernel, ByProxy, Sending, Verified
 from app.waiting import Waiting
+from imaging.request import VERSIONS
 from storage.ids import Clock, system_clock
 
 
@@ -41,7 +44,9 @@ def create_app(
     access = Access(library.tokens, options)
     lookup = Lookup(library.references, clock)
     waiting = Waiting(options.waiters, options.longest_wait, sleep=sleep)
-    scaled = Scaled(library, lookup, metrics, options.max_age)
+    boxes = Boxes(library.store, metrics)
+    scaled = Scaled(library, lookup, metrics, boxes, options.max_age)
+    images = Images(library, lookup, metrics, boxes)
 
     app: App = falcon.App()
     app.add_middleware(RequestLog(metrics))
@@ -58,6 +63,11 @@ def create_app(
     app.add_route("/binary/{reference_id}/{region}/{size}/default.jpg", scaled)
     app.add_route("/binary/{reference_id}/{region}/{size}/{rotation}/{file}", scaled)
     app.add_route("/binary/logs/{context}", LogOfContext(library.references, library.logs, access))
+    for version in VERSIONS:
+        iiif_image = f"/iiif/{version}/{{identifier}}"
+        app.add_route(iiif_image, iiif.Base(version, options))
+        app.add_route(f"{iiif_image}/info.json", iiif.Info(version, images, options))
+        app.add_route(f"{iiif_image}/{{region}}/{{size}}/{{rotation}}/{{file}}", iiif.Image(version, images, options))
     files.add_routes(app, library, access, metrics, options)
     app.add_route("/health/live", Live())
     app.add_route("/health/ready", Ready(library.store))

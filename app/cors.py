@@ -7,7 +7,7 @@ from typing import Final
 
 from falcon import Request, Response
 
-DELIVERY: Final = "/binary/"
+DELIVERY: Final = ("/binary/", "/iiif/")
 LISTS: Final = "/binary/logs/"
 FILES: Final = re.compile(r"/files/[^/]+/(?!id/[^/]+/record$).+")
 METHODS: Final = "GET, HEAD, OPTIONS"

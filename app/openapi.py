@@ -105,6 +105,18 @@ ROTATION: Final = [
     _parameter("file", "path", "Only JPEG is offered.", const="default.jpg"),
 ]
 
+IDENTIFIER: Final = _parameter("identifier", "path", "A reference's id; ;page= and a number may follow.", type="string")
+IIIF: Final = [
+    IDENTIFIER,
+    _parameter("region", "path", "full, square, x,y,w,h or pct:x,y,w,h.", type="string"),
+    _parameter(
+        "size", "path", "max, w, or ,h or w,h or !w,h or pct:n; in 3 with ^ to enlarge; in 2 full.", type="string"
+    ),
+    _parameter("rotation", "path", "Degrees clockwise, mirrored before with !.", type="string"),
+    _parameter("file", "path", "default, color, gray or bitonal, a dot and a format.", type="string"),
+    _parameter("download", "query", "Given, the image is an attachment.", type="string"),
+]
+
 _IMAGE = _operation("A scaled image, always JPEG", {200: "The image.", 304: "Unchanged.", 503: "Not here yet."}, SCALED)
 _TURNED = _IMAGE | {"parameters": [*SCALED, *ROTATION]}
 _ORIGINAL = _operation(
@@ -231,6 +243,27 @@ PATHS: Final[dict[str, Json]] = {
     },
     "/binary/{reference_id}/{region}/{size}/default.jpg": {"get": _IMAGE},
     "/binary/{reference_id}/{region}/{size}/{rotation}/{file}": {"get": _TURNED},
+    **{
+        path: operation
+        for version in (2, 3)
+        for path, operation in {
+            f"/iiif/{version}/{{identifier}}": {
+                "get": _operation("Leads to info.json", {303: "See there."}, [IDENTIFIER])
+            },
+            f"/iiif/{version}/{{identifier}}/info.json": {
+                "get": _operation(
+                    f"IIIF Image API {version} information", {200: "JSON.", 304: "Unchanged."}, [IDENTIFIER]
+                )
+            },
+            f"/iiif/{version}/{{identifier}}/{{region}}/{{size}}/{{rotation}}/{{file}}": {
+                "get": _operation(
+                    f"An image (IIIF Image API {version})",
+                    {200: "The image.", 304: "Unchanged.", 503: "Not here yet."},
+                    IIIF,
+                )
+            },
+        }.items()
+    },
     "/binary/logs/{context}": {
         "get": _listed(_operation("What happened to a context's references", {200: "A page."}, [CONTEXT, *PAGING]))
     },

@@ -16,6 +16,8 @@ class Options:
     """The address by which clients know this server, without a slash at the end. Empty: as the request has it."""
     max_age: int = 3600
     """Seconds for which caches may keep an answer without asking; a part of the takedown bound."""
+    rights: str = ""
+    """The URI of the rights in images whose own metadata name none."""
     waiters: int = 4
     """Requests that may wait for an outcome at once: at most half of the server's threads."""
     longest_wait: float = 60.0

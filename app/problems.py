@@ -106,8 +106,10 @@ def _of_the_store(req: Request, resp: Response, error: Exception, params: dict[s
 
 def _of_an_image(req: Request, resp: Response, error: Exception, params: dict[str, Any]) -> NoReturn:
     if isinstance(error, imaging.BadRequest):
-        raise Problem(HTTPStatus.BAD_REQUEST, str(error), field="size")
-    if isinstance(error, imaging.NotAnImage | imaging.TooLargeImage):
+        raise Problem(HTTPStatus.BAD_REQUEST, str(error), field=str(error).partition(":")[0])
+    if isinstance(error, imaging.NoSuchPage):
+        raise not_found(f"There is no such page: {error}.")
+    if isinstance(error, imaging.NotAnImage | imaging.NotReadHere | imaging.TooLargeImage):
         raise not_found(f"There are no scaled images of this original: {error}.")
     log.error("request %s: an image that was sound at ingest: %s", req.context.request_id, error)
     raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "The image can't be decoded.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from functools import lru_cache
 from http import HTTPStatus
@@ -11,17 +10,16 @@ from typing import BinaryIO, Final, cast
 import xxhash
 from falcon import Request, Response
 
+from app.boxes import Boxes
 from app.conditional import Validators, not_modified
 from app.library import Library
 from app.lookup import Lookup
 from app.media import HARMLESS, freshness, picture_of, validators_of
 from app.metrics import Metrics
 from app.problems import Problem, bad_field
-from imaging.size import Bounds, Exact, Within, parse
+from imaging.size import Bounds, Exact, parse
 from ingest.records import Original
-from ingest.scaled import DamagedBox, prepared
-from storage.errors import BlobError, Unavailable
-from storage.schema import BOXES
+from storage.errors import BlobError
 
 REGION: Final = re.compile(r"full|square|(?:pct:)?[0-9]{1,10}(?:\.[0-9]{1,10})?(?:,[0-9]{1,10}(?:\.[0-9]{1,10})?){3}")
 ROTATION: Final = re.compile(r"!?(?:360|(?:[0-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9])(?:\.[0-9]{1,10})?)")
@@ -29,12 +27,10 @@ FILE: Final = re.compile(r"(?:default|color|gray|bitonal)\.(?:jpg|tif|png|gif|jp
 
 JPEG: Final = [("Content-Type", "image/jpeg"), *HARMLESS]
 
-log = logging.getLogger("magazin.http")
-
 
 class Scaled:
-    def __init__(self, library: Library, lookup: Lookup, metrics: Metrics, max_age: int) -> None:
-        self._store, self._blobs = library.store, library.blobs
+    def __init__(self, library: Library, lookup: Lookup, metrics: Metrics, boxes: Boxes, max_age: int) -> None:
+        self._blobs, self._boxes = library.blobs, boxes
         self._renditions, self._limits = library.renditions, library.limits
         self._lookup, self._metrics, self._max_age = lookup, metrics, max_age
 
@@ -57,7 +53,7 @@ class Scaled:
             resp.status = HTTPStatus.NOT_MODIFIED
             resp.set_headers(freshness(validators, self._max_age))
             return
-        resp.data = self._prepared(original, pixels) or self._rendered(original, pixels)
+        resp.data = self._boxes.get(original, pixels) or self._rendered(original, pixels)
         resp.set_headers(JPEG)
         resp.set_headers(freshness(validators, self._max_age))
 
@@ -67,20 +63,6 @@ class Scaled:
         """Known before anything is decoded: the original's hash, the pixels wanted, and how they are encoded."""
         key = self._renditions.key(original.checksum or "", *pixels)
         return Validators(xxhash.xxh3_128_hexdigest(key.encode()), validators_of(original).modified)
-
-    def _prepared(self, original: Original, pixels: tuple[int, int]) -> bytes | None:
-        """One of the seed's boxes, made at ingest. None where it is missing, damaged or out of reach."""
-        box = box_of(picture_of(original), pixels)
-        if box is None:
-            return None
-        try:
-            return prepared(self._store, original, box)
-        except DamagedBox as error:
-            self._metrics.box_damaged()
-            log.warning("%s is damaged, and is rendered anew", error)
-        except Unavailable:
-            pass  # the cache may have it all the same
-        return None
 
     def _rendered(self, original: Original, pixels: tuple[int, int]) -> bytes:
         blob = original.blob
@@ -98,12 +80,6 @@ class Scaled:
 def pixels_of(size: str, picture: tuple[int, int], most: Bounds) -> tuple[int, int]:
     """What a size comes to for a picture: the canonical request. Kept, for exact arithmetic takes its time."""
     return parse(size).fit(*picture, most)
-
-
-@lru_cache(maxsize=4096)
-def box_of(picture: tuple[int, int], pixels: tuple[int, int]) -> tuple[int, int] | None:
-    """The box that a picture fills with just these pixels: ``800,``, ``800,533`` and ``!800,600`` are one request."""
-    return next((box for box in BOXES if Within(*box).fit(*picture) == pixels), None)
 
 
 def check_offered(region: str, rotation: str, file: str) -> None:

@@ -19,7 +19,7 @@ class Encoding:
     quality: int = 75
     """libjpeg's scale, 1 to 100."""
     background: tuple[int, int, int] = (255, 255, 255)
-    """sRGB, under transparent pixels and beside what is turned."""
+    """sRGB, under transparent pixels."""
     metadata: str = "copyright"
     """What is kept of it, one of ``imaging.metadata.POLICIES``."""
 

@@ -27,14 +27,18 @@ class Limits:
     """Pixels of a rendition."""
     enlarged_pixels: int = 16_000_000
     """Pixels of a rendition that is larger than its picture."""
-    output_width: int = MAX_SIDE
-    """Pixels of a rendition's sides."""
-    output_height: int = MAX_SIDE
+    max_area: int = 0
+    """Pixels of a rendition that info.json states, and up to which ``^max`` goes; 0: none."""
+    max_width: int = MAX_SIDE
+    """Pixels of a rendition's sides, stated likewise when below the default."""
+    max_height: int = MAX_SIDE
     seconds: float = 300.0
     """Time for one decoding, measured on a monotonic clock."""
 
     def bounds(self, width: int, height: int) -> Bounds:
         """What no rendition of a picture of these dimensions goes beyond. Enlarging is bounded more tightly: a picture
         of one pixel must not be a way to ask for a hundred million."""
-        area = min(self.output_pixels, max(width * height, self.enlarged_pixels))
-        return Bounds(area, self.output_width, self.output_height)
+        pixels, sides = width * height, min(self.max_width, self.max_height)
+        area = min(self.output_pixels, self.max_area or max(pixels, self.enlarged_pixels))
+        stated = self.max_area > 0 or sides < MAX_SIDE or pixels > area
+        return Bounds(area, self.max_width, self.max_height, stated)

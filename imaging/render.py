@@ -45,7 +45,7 @@ def render(
 def finish(image: Image, order: Order, output: Output, encoding: Encoding, mark: Mark | None = None) -> bytes:
     """The bytes of an image that is in its final size and in sRGB or gray."""
     if order.rotation != Rotation():
-        image = _turned(image, order.rotation, output, encoding)
+        image = _turned(image, order.rotation, output)
     if mark is not None:
         image = mark.on(image.colourspace("rgb16" if image.format == _DEEP else "srgb"))
     data = output.write(_of_quality(image, order.quality), encoding)
@@ -88,7 +88,7 @@ def _scaled(image: Image, picture: Picture, order: Order, output: Output, encodi
     return image
 
 
-def _turned(image: Image, rotation: Rotation, output: Output, encoding: Encoding) -> Image:
+def _turned(image: Image, rotation: Rotation, output: Output) -> Image:
     image = image.copy_memory()
     if rotation.mirrored:
         image = image.fliphor()
@@ -99,7 +99,7 @@ def _turned(image: Image, rotation: Rotation, output: Output, encoding: Encoding
     smooth, kind, degrees = pyvips.Interpolate.new("bicubic"), image.format, float(rotation.degrees)
     if not output.alpha:
         image = image.colourspace("srgb")
-        return image.rotate(degrees, interpolate=smooth, background=list(encoding.background))
+        return image.rotate(degrees, interpolate=smooth, background=[0, 0, 0])
     if not image.hasalpha():
         image = image.bandjoin(_OPAQUE[kind])
     return image.premultiply().rotate(degrees, interpolate=smooth).unpremultiply().cast(kind)

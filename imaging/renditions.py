@@ -9,6 +9,9 @@ from imaging import scale
 from imaging.encoding import STANDARD, Encoding
 from imaging.errors import ImageError
 from imaging.limits import Limits
+from imaging.picture import inspect
+from imaging.render import render
+from imaging.request import Order
 from imaging.size import Size
 
 
@@ -40,6 +43,30 @@ class Renditions:
             return data
 
         return self._cache.make(self.key(checksum, width, height), make)
+
+    def image(self, checksum: str, order: Order, page: int, open_reader: Callable[[], BinaryIO]) -> bytes:
+        """The rendition that ``order`` asks for, of a page. Errors as ``jpeg``, and those of ``render``."""
+
+        def make() -> bytes:
+            with open_reader() as reader:
+                return render(reader, order, self._limits, self._encoding, page=page)
+
+        return self._cache.make(self.key_of(checksum, order, page), make)
+
+    def key_of(self, checksum: str, order: Order, page: int) -> str:
+        """The canonical request for a page of an original, under these settings."""
+        return f"{checksum};{page}/{order.key}?{self._encoding.version}"
+
+    def dimensions(self, checksum: str, page: int, open_reader: Callable[[], BinaryIO]) -> tuple[int, int]:
+        """Width and height in pixels of a page, as displayed. Errors of ``inspect``."""
+
+        def make() -> bytes:
+            with open_reader() as reader:
+                picture = inspect(reader, self._limits, page)
+            return f"{picture.width},{picture.height}".encode()
+
+        width, height = self._cache.make(f"{checksum};{page}/dimensions", make).split(b",")
+        return int(width), int(height)
 
     def key(self, checksum: str, width: int, height: int) -> str:
         """The canonical request (full, w,h, 0, default.jpg) for an original, under these settings."""

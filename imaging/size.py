@@ -32,6 +32,8 @@ class Bounds:
     area: int = MAX_SIDE**2
     width: int = MAX_SIDE
     height: int = MAX_SIDE
+    stated: bool = False
+    """info.json tells them. ``^max`` goes up to what is stated; where nothing is, it is ``max`` (IIIF 3.0, 4.2)."""
 
 
 WIDEST: Final = Bounds()
@@ -71,7 +73,7 @@ def parse_v3(text: str) -> Size:
         return Enlarged(size)
     if isinstance(size, Percent) and size.percent > 100:
         raise BadRequest("size: a percentage above 100 needs ^ before it")
-    return size
+    return Inside(size.width, size.height) if isinstance(size, Within) else size
 
 
 def _of(match: re.Match[str]) -> Max | Full | Width | Height | Exact | Within | Percent:
@@ -145,7 +147,7 @@ class Max:
         return _confined(width, height, most, Fraction(1))
 
     def enlarged(self, width: int, height: int, most: Bounds) -> tuple[int, int]:
-        return _confined(width, height, most, None)
+        return _confined(width, height, most, None if most.stated else Fraction(1))
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,20 @@ class Within:
     def enlarged(self, width: int, height: int, most: Bounds) -> tuple[int, int]:
         box = Bounds(most.area, min(most.width, self.width), min(most.height, self.height))
         return _confined(width, height, box, None)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """``!w,h`` of 3.0. A box that is larger than the source on both sides asks for more than there is, and both public
+    validators want that refused, as it is for ``w,h``."""
+
+    width: int
+    height: int
+
+    def fit(self, width: int, height: int, most: Bounds = WIDEST) -> tuple[int, int]:
+        if self.width > width and self.height > height:
+            raise BadRequest(f"size: !{self.width},{self.height} is beyond the {width},{height} there are without ^")
+        return Within(self.width, self.height).fit(width, height, most)
 
 
 class _Stating:

@@ -84,6 +84,9 @@ class Original:
     width: int | None = None
     height: int | None = None
     pages: int | None = None
+    rights: str | None = None
+    pyramid_size: int | None = None
+    pyramid_checksum: str | None = None
     retired: int | None = None
     trying: str | None = None
     failures: int | None = None

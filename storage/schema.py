@@ -68,6 +68,9 @@ ORIGINALS = cas(
     width=INT,  # pixels, as displayed: EXIF orientation applied
     height=INT,
     pages=INT,
+    rights=TEXT,  # the URI of a licence that its metadata names
+    pyramid_size=INT,  # bytes of its pyramid, whose blob's attempt is this one's with "-pyramid" behind it
+    pyramid_checksum=TEXT,
     # the work on it
     registered=INT,  # when this row was made
     retired=INT,  # 1 once the sweep has begun on it: one way, never undone

@@ -15,7 +15,7 @@ from imaging.rotation import parse as rotation
 from imaging.size import Bounds, parse_v3
 
 SIDES = st.integers(1, 50_000)
-MOST = Bounds(10**8)
+MOST = Bounds(10**8, stated=True)
 
 
 def order(version, path, picture=(3000, 2000), most=MOST):
@@ -128,7 +128,8 @@ def test_what_no_quality_and_format_is(file):
         ("^600,600", (600, 600)),
         ("^10,600", (10, 600)),
         ("^150,100", (150, 100)),
-        ("!600,600", (300, 200)),
+        ("!600,200", (300, 200)),
+        ("!600,100", (150, 100)),
         ("^!600,600", (600, 400)),
         ("^!100,100", (100, 67)),
         ("^!9000,9000", (1500, 1000)),
@@ -138,11 +139,12 @@ def test_what_no_quality_and_format_is(file):
     ],
 )
 def test_sizes_of_version_3(text, fitted):
-    assert parse_v3(text).fit(300, 200, Bounds(1_500_000)) == fitted
+    assert parse_v3(text).fit(300, 200, Bounds(1_500_000, stated=True)) == fitted
 
 
 @pytest.mark.parametrize(
-    "text", ["301,", ",201", "301,200", "pct:101", "full", "^full", "^^max", "^", "^!", "0,", "^0,", "^pct:0"]
+    "text",
+    ["301,", ",201", "301,200", "!301,201", "pct:101", "full", "^full", "^^max", "^", "^!", "0,", "^0,", "^pct:0"],
 )
 def test_what_version_3_refuses(text):
     with pytest.raises(BadRequest, match="size"):
@@ -155,9 +157,13 @@ def test_enlarging_ends_at_the_limit(text):
         parse_v3(text).fit(300, 200, Bounds(1_500_000))
 
 
+def test_without_a_stated_limit_nothing_is_the_largest():
+    assert parse_v3("^max").fit(300, 200, Bounds(10**6)) == (300, 200)
+
+
 def test_each_side_has_a_limit_too():
     assert parse_v3("max").fit(3000, 2000, Bounds(10**9, width=300)) == (300, 200)
-    assert parse_v3("^max").fit(30, 20, Bounds(10**9, height=200)) == (300, 200)
+    assert parse_v3("^max").fit(30, 20, Bounds(10**9, height=200, stated=True)) == (300, 200)
     with pytest.raises(BadRequest, match="limit"):
         parse_v3("301,").fit(3000, 2000, Bounds(10**9, width=300))
 

@@ -1,0 +1,65 @@
+"""Where the bytes of a IIIF image come from: a box made at ingest, the cache, a decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import BinaryIO, cast
+
+from app.boxes import Boxes
+from app.identifier import Identifier
+from app.library import Library
+from app.lookup import Lookup
+from app.media import picture_of
+from app.metrics import Metrics
+from imaging.request import Order
+from imaging.size import Bounds
+from ingest.records import Original
+from storage.blobs import Blob
+from storage.errors import BlobError
+
+
+class Images:
+    def __init__(self, library: Library, lookup: Lookup, metrics: Metrics, boxes: Boxes) -> None:
+        self._blobs, self._renditions, self._limits = library.blobs, library.renditions, library.limits
+        self._lookup, self._metrics, self._boxes = lookup, metrics, boxes
+
+    def original(self, name: Identifier) -> Original:
+        """Problems: 404, 503."""
+        return self._lookup.image(name.reference_id)
+
+    def bounds(self, picture: tuple[int, int]) -> Bounds:
+        return self._limits.bounds(*picture)
+
+    def dimensions(self, original: Original, page: int) -> tuple[int, int]:
+        """Width and height of a page in pixels, as displayed. NoSuchPage."""
+        if page == 1:
+            return picture_of(original)
+        blob = blob_of(original)
+        return self._renditions.dimensions(blob.sha256, page, lambda: cast(BinaryIO, self._blobs.open(blob)))
+
+    def key(self, original: Original, order: Order, page: int) -> str:
+        """Names the bytes before they are there."""
+        return self._renditions.key_of(original.checksum or "", order, page)
+
+    def data(self, original: Original, order: Order, page: int) -> bytes:
+        """The bytes of the rendition. The errors of ``Renditions.image``."""
+        if order.plain and order.whole and page == 1:
+            box = self._boxes.get(original, order.size)
+            if box is not None:
+                return box
+        blob = blob_of(original)
+        return self._renditions.image(blob.sha256, order, page, self._reader(blob))
+
+    def _reader(self, blob: Blob) -> Callable[[], BinaryIO]:
+        def reader() -> BinaryIO:
+            self._metrics.rendered()
+            return cast(BinaryIO, self._blobs.open(blob))
+
+        return reader
+
+
+def blob_of(original: Original) -> Blob:
+    blob = original.blob
+    if blob is None:
+        raise BlobError(f"original {original.original_id} is OK and names no bytes")
+    return blob
