@@ -14,7 +14,12 @@ def stock(tmp_path):
 
 def test_the_document_names_every_route_and_method_and_no_other(stock):
     routes = inspect.inspect_routes(create_app(stock.library(), Options()))
-    there = {(route.path.replace(":path", ""), method.method.lower()) for route in routes for method in route.methods if not method.internal}
+    there = {
+        (route.path.replace(":path", ""), method.method.lower())
+        for route in routes
+        for method in route.methods
+        if not method.internal
+    }
     assert {(path, method) for path, operations in PATHS.items() for method in operations} == there
 
 
