@@ -148,7 +148,7 @@ class Node:
         end = time.monotonic() + seconds
         while not self.answers():
             if not self.runs() or time.monotonic() > end:
-                raise NoServer(f"Cassandra at {self.address} didn't start: {self.log()[-1500:]}")
+                raise RuntimeError(f"Cassandra at {self.address} didn't start: {self.log()[-1500:]}")
             time.sleep(0.1)
 
     def start(self) -> None:
