@@ -18,10 +18,10 @@ SECONDS = 30  # after which a test has failed
 
 
 @contextmanager
-def gunicorn(folder, workers=1, **environ):
+def gunicorn(folder, workers=1, app="tests.app_served:make()", **environ):
     """The port of a gunicorn with four threads in each worker."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
-        command = [sys.executable, "-m", "gunicorn", "tests.app_served:make()", "--no-control-socket"]
+        command = [sys.executable, "-m", "gunicorn", app, "--no-control-socket"]
         command += ["--worker-class", "gthread", "--threads", "4", "--workers", str(workers)]
         command += ["--bind", f"fd://{listener.fileno()}", "--limit-request-line", "8190", "--log-level", "warning"]
         with (folder / "log").open("wb") as log:
