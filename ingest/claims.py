@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ingest.leases import LEASE
@@ -19,7 +20,7 @@ from storage.announcements import Litter, announcement
 from storage.ids import Clock, Ids
 from storage.interface import Store
 from storage.schema import ORIGINALS
-from storage.table import ABSENT, Put
+from storage.table import ABSENT, Put, Row, Table
 
 LOST_LEASES: Final = 3
 
@@ -39,10 +40,12 @@ class Claim:
             if not self._over:
                 self._commit(lease_until=self._clock() + LEASE)
 
-    def conclude(self, **changes: Any) -> bool:
-        """The outcome, and the end of the claim; False when it was lost."""
-        with self._lock:
+    def conclude(self, rows: Sequence[tuple[Table, Row]] = (), /, **changes: Any) -> bool:
+        """The outcome, behind the rows that must be there before it, and the end of the claim; False when it was
+        lost."""
+        with self._lock, self._store.unit():  # in this order, or a renewal under way would be waited for in vain
             self._over = True
+            self._store.put_many(rows)
             return self._commit(lease_owner=None, lease_until=None, trying=None, **changes)
 
     def _commit(self, **changes: Any) -> bool:
@@ -99,11 +102,12 @@ class Claims:
             self._store.commit(ORIGINALS, (original.original_id,), [Put(changed.row(), original.rev)])
             return None
         leased = self._leased(original, attempt, lost, now)
-        self._store.put(*announcement(Litter.BLOB, f"{original.original_id}/{attempt}", now))
-        if original.lease_owner is not None:
-            line = f"the worker died during a try, or lost its lease ({lost} of {LOST_LEASES}); tried again"
-            self._logs.note_original(original.original_id, line)
-        outcome = self._store.commit(ORIGINALS, (original.original_id,), [Put(leased.row(), original.rev)])
+        with self._store.unit():
+            self._store.put(*announcement(Litter.BLOB, f"{original.original_id}/{attempt}", now))
+            if original.lease_owner is not None:
+                line = f"the worker died during a try, or lost its lease ({lost} of {LOST_LEASES}); tried again"
+                self._logs.note_original(original.original_id, line)
+            outcome = self._store.commit(ORIGINALS, (original.original_id,), [Put(leased.row(), original.rev)])
         if not outcome:
             return None
         return Claim(self._store, dataclasses.replace(leased, rev=outcome.rev), attempt, self._clock)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from imaging.errors import ImageError
+from ingest import attempts
 from ingest.backoff import Backoff
 from ingest.claims import Claim
 from ingest.fetch.fetcher import Fetcher, Sink
@@ -26,7 +27,6 @@ from storage.blobs import Blob, BlobStore
 from storage.errors import BlobError, StoreError
 from storage.ids import Clock
 from storage.interface import Store
-from storage.schema import SCALED
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +112,9 @@ class Jobs:
             "width": prepared.width,
             "height": prepared.height,
             "pages": prepared.pages,
+            "rights": prepared.rights,
+            "pyramid_size": prepared.pyramid.size if prepared.pyramid else None,
+            "pyramid_checksum": prepared.pyramid.sha256 if prepared.pyramid else None,
         }
         return changes, f"stored: {blob.size} bytes, {fetched.mime}, sha256 {blob.sha256}; {prepared.note}"
 
@@ -139,17 +142,14 @@ class Jobs:
             rows += queue_rows(after)
         elif after.is_image:
             rows += Recent.rows(after)
-        self._store.put_many(rows)
-        if not claim.conclude(**changes):
+        if not claim.conclude(rows, **changes):
             log.info("original %s: another took it over; this try is thrown away", after.original_id)
             self._throw_away(claim)
 
     def _throw_away(self, claim: Claim) -> None:
         """What was written for the attempt; what can't be erased now is announced, and goes with a sweep."""
         try:
-            self._blobs.erase(claim.original.original_id, claim.attempt)
-            for table in SCALED.values():
-                self._store.erase(table, (claim.original.original_id, claim.attempt))
+            attempts.erase(self._store, self._blobs, claim.original.original_id, claim.attempt)
         except (StoreError, BlobError) as error:
             log.info("attempt %s is left to the sweep: %s", claim.attempt, error)
 
