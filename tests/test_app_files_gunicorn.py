@@ -107,13 +107,23 @@ def test_a_malformed_body_commits_nothing(port, host, bucket, body):
     assert bucket.revisions("bad") == [] == list(bucket.find(status="Incomplete"))
 
 
-def test_a_refused_upload_leaves_the_connection_usable(port, host):
+REFUSALS = [({"Host": "evil.example"}, 403), ({"If-Match": "*"}, 412), ({"Content-Digest": "x"}, 400)]
+
+
+def test_a_small_refused_upload_leaves_the_connection_usable(port, host):
     with closing(connect(port)) as connection:
-        for headers, status in ({"Host": "evil.example"}, 403), ({"If-Match": "*"}, 412), ({"Host": host}, 201):
-            connection.request("PUT", "/files/fs/after", noise(500_000), {"Host": host} | headers)
+        for headers, status in [*REFUSALS, ({}, 201)]:
+            connection.request("PUT", "/files/fs/after", noise(50_000), {"Host": host} | headers)
             answer = connection.getresponse()
             assert answer.status == status
             answer.read()
+
+
+@pytest.mark.parametrize(("headers", "status"), REFUSALS)
+def test_the_refusal_of_a_large_upload_arrives(port, host, headers, status):
+    with closing(connect(port)) as connection:
+        connection.request("PUT", "/files/fs/never", noise(3_000_000), {"Host": host} | headers)
+        assert connection.getresponse().status == status
 
 
 def test_a_client_that_waits_for_100(port, host):
