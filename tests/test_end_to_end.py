@@ -178,7 +178,13 @@ def test_the_command_ingests_a_list_and_local_files(data, tree, source, tmp_path
     assert status != 0
 
 
-def test_deleted_swept_and_empty(data, tree, source, entries, token):
+@pytest.fixture
+def stored():
+    """Opens the store of a data folder."""
+    return lambda data: open_store({"data": data})
+
+
+def test_deleted_swept_and_empty(data, tree, source, entries, token, stored):
     status, out, _ = magazin(data, "check", "--json")
     assert (status, json.loads(out)["wrong"]) == (0, {})
     writes = {"Authorization": f"Bearer {token}"}
@@ -191,7 +197,7 @@ def test_deleted_swept_and_empty(data, tree, source, entries, token):
     assert tree.ask("GET", f"/binary/{entries['/b.png']['reference_id']}")[0] == 404
     status, out, err = magazin(data, "sweep", "--grace", "0", "--json")
     assert (status, json.loads(out)["originals"]) == (0, 7), err  # six URLs and the local file
-    store = open_store({"data": data})
+    store = stored(data)
     left = {table.name for table in BINARIES if store.scan(table)[0]}
     store.close()
     assert left <= REMAINS
