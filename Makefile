@@ -1,6 +1,7 @@
 # make serve   a server with sample photos, on a machine with Python, git and make
 # make test    the tests        make stress   the long ones
 # make lint    ruff and mypy    make lock     requirements.lock anew
+# make bench   benchmarks: make bench ARGS='warm --rounds 5', docs/performance.md
 
 SHELL := /bin/bash
 VENV := .venv
@@ -11,7 +12,7 @@ export PIP_ROOT_USER_ACTION := ignore
 PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: serve test stress lint lock clean
+.PHONY: serve test stress lint bench lock clean
 
 serve: $(STAMP)
 	@MAGAZIN_ACCESS_OPEN_LISTS=true MAGAZIN_LOG_ACCESS=false exec $(VENV)/bin/magazin demo
@@ -24,6 +25,9 @@ stress: $(STAMP)
 
 lint: $(STAMP)
 	$(VENV)/bin/tox -q
+
+bench: $(STAMP)
+	$(VENV)/bin/python -m bench $(ARGS)
 
 $(STAMP): setup.py requirements.lock
 	@if [ -z "$(PYTHON)" ]; then echo "Magazin needs Python 3.11 or later (Debian: apt install python3 python3-venv)"; exit 1; fi

@@ -41,10 +41,10 @@ class Lab:
 
     def has(self, program: str) -> bool:
         """Whether a peer is installed; those that aren't are told at the end."""
-        found = servers.installed(program) or (program == "granian" and find_spec("granian") is not None)
-        if not found and program not in self.missing:
+        there = servers.found(program) is not None or (program == "granian" and find_spec("granian") is not None)
+        if not there and program not in self.missing:
             self.missing.append(program)
-        return found
+        return there
 
     @property
     def data(self) -> Path:

@@ -61,10 +61,10 @@ def magazin(data: Path, *arguments: str, **settings: str) -> Iterator[Server]:
         assert process.stdout is not None
         if not select.select([process.stdout], [], [], PATIENCE)[0]:
             raise RuntimeError("magazin serve says nothing")
-        found = re.fullmatch(rb"listening on http://(127\.0\.0\.1:\d+)\n", process.stdout.readline())
-        if found is None:
+        said = re.fullmatch(rb"listening on http://(127\.0\.0\.1:\d+)\n", process.stdout.readline())
+        if said is None:
             raise RuntimeError("magazin serve doesn't listen")
-        address = found[1].decode()
+        address = said[1].decode()
         _wait(address, process)
         yield Server(address, (process.pid,))
 
@@ -121,7 +121,9 @@ def nginx(files: Path, upstream: str = "", originals: Path | None = None) -> Ite
             for one in (Path(folder), files, *files.parents):
                 with suppress(OSError):
                     one.chmod(one.stat().st_mode | 0o055)
-        with _running(["nginx", "-e", "stderr", "-p", folder, "-c", str(config)], os.environ) as process:
+        with _running(
+            [found("nginx") or "nginx", "-e", "stderr", "-p", folder, "-c", str(config)], os.environ
+        ) as process:
             _wait(f"127.0.0.1:{port}", process)
             yield Server(f"127.0.0.1:{port}", (process.pid,))
 
@@ -134,8 +136,9 @@ def command(program: Sequence[str], port: int, environ: Mapping[str, str] | None
         yield Server(f"127.0.0.1:{port}", (process.pid,))
 
 
-def installed(program: str) -> bool:
-    return shutil.which(program) is not None
+def found(program: str) -> str | None:
+    """Where a program is; Debian keeps nginx where not everybody looks."""
+    return shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
 
 
 @contextmanager

@@ -6,11 +6,11 @@ import importlib.metadata
 import os
 import platform
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench import servers
 from bench.measure import Figures, Workload, measure
 from imaging.libvips import version
 from storage.sqlite_connections import library_version
@@ -67,9 +67,10 @@ def _is_installed(name: str) -> bool:
 
 
 def _version(program: str, flag: str) -> str:
-    if not shutil.which(program):
+    path = servers.found(program)
+    if path is None:
         return ""
-    said = subprocess.run([program, flag], capture_output=True, text=True)
+    said = subprocess.run([path, flag], capture_output=True, text=True)
     found = re.search(r"\d+(?:\.\d+)+", said.stdout + said.stderr)
     return f"{program} {found[0] if found else ''}".strip()
 
