@@ -23,6 +23,7 @@ from app.openapi import OpenApi
 from app.options import Options
 from app.originals import Originals
 from app.problems import App
+from app.pyramids import Pyramids
 from app.rawpath import RawPath
 from app.references import Binaries, Context, ContextRemoval, ReferenceRemoval
 from app.requestlog import RequestLog
@@ -46,7 +47,7 @@ def create_app(
     waiting = Waiting(options.waiters, options.longest_wait, sleep=sleep)
     boxes = Boxes(library.store, metrics)
     scaled = Scaled(library, lookup, metrics, boxes, options.max_age)
-    images = Images(library, lookup, metrics, boxes)
+    images = Images(library, lookup, metrics, boxes, Pyramids(library.blobs))
 
     app: App = falcon.App()
     app.add_middleware(RequestLog(metrics))

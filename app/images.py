@@ -1,7 +1,9 @@
-"""Where the bytes of a IIIF image come from: a box made at ingest, the cache, a decoding."""
+"""Where the bytes of a IIIF image come from: a box or a tile made at ingest, the cache, a level of the pyramid, or the
+original."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import BinaryIO, cast
 
@@ -11,17 +13,22 @@ from app.library import Library
 from app.lookup import Lookup
 from app.media import picture_of
 from app.metrics import Metrics
+from app.pyramids import Pyramids
+from imaging.errors import BrokenImage
 from imaging.request import Order
 from imaging.size import Bounds
 from ingest.records import Original
 from storage.blobs import Blob
 from storage.errors import BlobError
 
+log = logging.getLogger("magazin.http")
+
 
 class Images:
-    def __init__(self, library: Library, lookup: Lookup, metrics: Metrics, boxes: Boxes) -> None:
+    def __init__(self, library: Library, lookup: Lookup, metrics: Metrics, boxes: Boxes, pyramids: Pyramids) -> None:
         self._blobs, self._renditions, self._limits = library.blobs, library.renditions, library.limits
         self._lookup, self._metrics, self._boxes = lookup, metrics, boxes
+        self._pyramids = pyramids
 
     def original(self, name: Identifier) -> Original:
         """Problems: 404, 503."""
@@ -47,8 +54,17 @@ class Images:
             box = self._boxes.get(original, order.size)
             if box is not None:
                 return box
+        tiles = self._pyramids.of(original) if page == 1 else None
+        if tiles is not None:
+            try:
+                tile = tiles.exactly(order)
+            except BrokenImage as error:
+                log.warning("the pyramid of original %s: %s", original.original_id, error)
+                tile = tiles = None
+            if tile is not None:
+                return tile
         blob = blob_of(original)
-        return self._renditions.image(blob.sha256, order, page, self._reader(blob))
+        return self._renditions.image(blob.sha256, order, page, self._reader(blob), tiles)
 
     def _reader(self, blob: Blob) -> Callable[[], BinaryIO]:
         def reader() -> BinaryIO:

@@ -161,6 +161,23 @@ class Images:
     output_pixels: int = setting(100_000_000, kinds.number(1), "Largest image made.")
     seconds: float = setting(300.0, kinds.SPAN_OF_TIME, "How long one decoding may take.")
     decoders: int = setting(2, kinds.number(1, 256), "Images that one worker process decodes at once.")
+    pyramid_pixels: int = setting(
+        4_000_000, kinds.number(0), "Images with so many pixels get a pyramid of tiles at ingest. 0: none does."
+    )
+    enlarged_pixels: int = setting(16_000_000, kinds.number(1), "Largest image made that is larger than its original.")
+    max_area: int = setting(
+        0, kinds.number(0), "Pixels of the largest image made, as info.json states them; ^max goes up to them. 0: none."
+    )
+    max_width: int = setting(65_500, kinds.number(1, 65_500), "Width of the widest image made; stated if set lower.")
+    max_height: int = setting(65_500, kinds.number(1, 65_500), "Height of the highest image made, likewise.")
+    metadata: str = setting(
+        "copyright",
+        kinds.choice("copyright", "all", "none"),
+        "What of an image's metadata goes into what is made of it. copyright: EXIF's Copyright and Artist.",
+    )
+    rights: str = setting(
+        "", kinds.TEXT, "The URI of a licence or statement of rights, for images whose metadata name none."
+    )
     boxes: bool = setting(True, kinds.SWITCH, "Make the four boxes (800×600 … 116×87) at ingest.")
     quality: int = setting(75, kinds.number(1, 100), "Quality of the JPEG made.")
     background: tuple[int, ...] = setting(

@@ -156,13 +156,18 @@ class Magazin:
             whole_frame_bytes=images.whole_frame_bytes,
             pages=images.pages,
             output_pixels=images.output_pixels,
+            enlarged_pixels=images.enlarged_pixels,
+            max_area=images.max_area,
+            max_width=images.max_width,
+            max_height=images.max_height,
             seconds=images.seconds,
         )
 
     @cached_property
     def encoding(self) -> Encoding:
-        red, green, blue = self.settings.images.background
-        return Encoding(self.settings.images.quality, (red, green, blue))
+        images = self.settings.images
+        red, green, blue = images.background
+        return Encoding(images.quality, (red, green, blue), images.metadata)
 
     @cached_property
     def renditions(self) -> Renditions:
@@ -221,6 +226,7 @@ class Magazin:
             limits=self.limits,
             encoding=self.encoding,
             prepare_boxes=images.boxes,
+            pyramid_pixels=images.pyramid_pixels,
             decoders=images.decoders,
         )
         return Jobs(
@@ -288,6 +294,7 @@ class Magazin:
             open_lists=access.open_lists,
             base_url=delivery.base_url.rstrip("/"),
             max_age=round(delivery.max_age),
+            rights=self.settings.images.rights,
             waiters=self._askers,
             sendfile=delivery.sendfile,
             accel_redirect=delivery.accel_redirect,

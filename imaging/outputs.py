@@ -28,6 +28,7 @@ class Output:
     """Keeps transparency."""
     deep: bool = False
     """Keeps 16 bits."""
+    lossless: bool = False
 
 
 def _jpg(image: Image, encoding: Encoding) -> bytes:
@@ -84,9 +85,9 @@ def _bitonal(image: Image) -> bool:
 BITS: Final = "bits-per-sample"
 _ALL: Final[tuple[tuple[Output, str], ...]] = (
     (Output("jpg", "image/jpeg", _jpg, b"\xff\xd8"), "jpegsave_buffer"),
-    (Output("png", "image/png", _png, b"\x89PNG", alpha=True, deep=True), "pngsave_buffer"),
+    (Output("png", "image/png", _png, b"\x89PNG", alpha=True, deep=True, lossless=True), "pngsave_buffer"),
     (Output("webp", "image/webp", _webp, b"WEBP", 8, alpha=True), "webpsave_buffer"),
-    (Output("tif", "image/tiff", _tif, b"II*\0", alpha=True, deep=True), "tiffsave_buffer"),
+    (Output("tif", "image/tiff", _tif, b"II*\0", alpha=True, deep=True, lossless=True), "tiffsave_buffer"),
     (Output("gif", "image/gif", _gif, b"GIF8", alpha=True), "gifsave_buffer"),
     (Output("avif", "image/avif", _avif, b"ftyp", 4, alpha=True), "heifsave_buffer"),
     (Output("jp2", "image/jp2", _jp2, b"jP  ", 4), "imagecodecs"),

@@ -9,13 +9,14 @@ import pyvips
 from imaging.colour import Image, flatten, ordinary, to_srgb
 from imaging.deadline import Deadline
 from imaging.encoding import Encoding
-from imaging.errors import BadRequest, ImageError
+from imaging.errors import BadRequest, BrokenImage, ImageError
 from imaging.feed import Feed
 from imaging.limits import Limits
 from imaging.opening import open_pixels, shrinks
 from imaging.orientation import stored
 from imaging.outputs import BITS, Output, check, outputs
 from imaging.picture import Picture, look
+from imaging.pyramid import Tiles
 from imaging.reduction import choose, reduced
 from imaging.region import Rect
 from imaging.request import Order, Quality
@@ -40,6 +41,17 @@ def render(
         picture = look(feed, limits, page)
         image = deadline.watch(_region(feed, picture, order))
         return finish(_scaled(image, picture, order, output, encoding), order, output, encoding, mark)
+
+
+def render_tiles(tiles: Tiles, order: Order, limits: Limits, encoding: Encoding, mark: Mark | None = None) -> bytes:
+    """The same from a pyramid: its smallest level that suffices. BrokenImage for a damaged one."""
+    output = _output(order)
+    try:
+        with Deadline(limits.seconds) as deadline:
+            image = deadline.watch(tiles.index.region(tiles.read, order))
+            return finish(resized(image, order.size), order, output, encoding, mark)
+    except pyvips.Error as error:
+        raise BrokenImage(f"a pyramid that can't be decoded: {error}") from error
 
 
 def finish(image: Image, order: Order, output: Output, encoding: Encoding, mark: Mark | None = None) -> bytes:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
 from imaging import scale
 from imaging.encoding import STANDARD, Encoding
-from imaging.errors import ImageError
+from imaging.errors import BrokenImage, ImageError
 from imaging.limits import Limits
+from imaging.outputs import outputs
 from imaging.picture import inspect
-from imaging.render import render
+from imaging.pyramid import Tiles
+from imaging.render import render, render_tiles
 from imaging.request import Order
 from imaging.size import Size
+
+log = logging.getLogger(__name__)
 
 
 class Cache(Protocol):
@@ -44,10 +49,23 @@ class Renditions:
 
         return self._cache.make(self.key(checksum, width, height), make)
 
-    def image(self, checksum: str, order: Order, page: int, open_reader: Callable[[], BinaryIO]) -> bytes:
-        """The rendition that ``order`` asks for, of a page. Errors as ``jpeg``, and those of ``render``."""
+    def image(
+        self,
+        checksum: str,
+        order: Order,
+        page: int,
+        open_reader: Callable[[], BinaryIO],
+        tiles: Tiles | None = None,
+    ) -> bytes:
+        """The rendition that ``order`` asks for, of a page; from ``tiles``, the first page's, for formats that lose
+        something anyway. Errors as ``jpeg``, and those of ``render``."""
 
         def make() -> bytes:
+            if tiles is not None and not outputs()[order.format].lossless:
+                try:
+                    return render_tiles(tiles, order, self._limits, self._encoding)
+                except BrokenImage as error:
+                    log.warning("a pyramid of %s: %s", checksum, error)
             with open_reader() as reader:
                 return render(reader, order, self._limits, self._encoding, page=page)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ingest.attempts import PYRAMID
 from ingest.findings import Findings, Wrong
 from ingest.indexes import Indexes
 from ingest.liveness import is_referenced
@@ -70,10 +71,11 @@ class Check:
         if blob is None:
             found.add(Wrong.DAMAGED, f"original {original.original_id} is OK and names no bytes")
             return
-        for damage in self._blobs.verify(blob):
-            if not self._stands(original):
-                return
-            found.add(Wrong.DAMAGED, f"{damage}; {original.url}")
+        for stored in (blob, original.pyramid):
+            for damage in self._blobs.verify(stored) if stored else ():
+                if not self._stands(original):
+                    return
+                found.add(Wrong.DAMAGED, f"{damage}; {original.url}")
         for box in BOXES:
             try:
                 prepared(self._store, original, box)
@@ -98,7 +100,7 @@ class Check:
 
     def _attempts(self) -> Iterator[tuple[str, str]]:
         for stored in self._blobs.scan():
-            yield stored.owner, stored.attempt
+            yield stored.owner, stored.attempt.removesuffix(PYRAMID)
         for table in SCALED.values():
             for row in every_row(self._store, table, ("original_id", "attempt")):
                 yield row["original_id"], row["attempt"]

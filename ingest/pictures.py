@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, cast
 
 from imaging.encoding import Encoding
-from imaging.errors import TooLargeImage
+from imaging.errors import ImageError, NotReadHere, TooLargeImage
 from imaging.limits import Limits
 from imaging.picture import inspect
+from imaging.pyramid import build
 from imaging.scale import boxes
+from ingest.attempts import pyramid_of
 from storage.blobs import Blob, BlobStore
 from storage.schema import BOXES
 
 PROOF: Final = ((116, 87),)  # decoding everything for the smallest box proves an image as well as any
 VECTOR: Final = "image/svg+xml"  # never drawn, so it isn't an image here
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Prepared:
     width: int | None = None
     height: int | None = None
     pages: int | None = None
+    rights: str | None = None
+    pyramid: Blob | None = None
     made: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
 
 
@@ -38,7 +45,8 @@ def is_claimed_image(*mimes: str | None) -> bool:
 
 
 class Pictures:
-    """``decoders``: how many images are decoded at once in this process. ``prepare_boxes``: keep the boxes."""
+    """``decoders``: how many images are decoded at once in this process. ``prepare_boxes``: keep the boxes.
+    ``pyramid_pixels``: images with so many get a pyramid; 0: none does."""
 
     def __init__(
         self,
@@ -47,11 +55,13 @@ class Pictures:
         limits: Limits,
         encoding: Encoding,
         prepare_boxes: bool = True,
+        pyramid_pixels: int = 0,
         decoders: int = 2,
         wanted: Sequence[tuple[int, int]] = BOXES,
     ) -> None:
         self._blobs, self._limits, self._encoding = blobs, limits, encoding
         self._wanted = tuple(wanted) if prepare_boxes else ()
+        self._pyramid_pixels = pyramid_pixels
         self._decoding = threading.BoundedSemaphore(decoders)
 
     def prepare(self, blob: Blob) -> Prepared:
@@ -62,7 +72,29 @@ class Pictures:
                 picture = inspect(source, self._limits)
                 source.seek(0)
                 made = boxes(source, self._wanted or PROOF, self._limits, self._encoding)
-            except TooLargeImage as error:
+            except (TooLargeImage, NotReadHere) as error:
                 return Prepared(f"kept without images: {error}")
+            pyramid = None
+            if 0 < self._pyramid_pixels <= picture.width * picture.height:
+                pyramid = self._pyramid(blob, source)
         note = f"{picture.format} image of {picture.width} × {picture.height} pixels"
-        return Prepared(note, picture.width, picture.height, picture.pages, made if self._wanted else {})
+        if pyramid is not None:
+            note += f", a pyramid of {pyramid.size} bytes"
+        return Prepared(
+            note,
+            picture.width,
+            picture.height,
+            picture.pages,
+            picture.rights,
+            pyramid,
+            made if self._wanted else {},
+        )
+
+    def _pyramid(self, blob: Blob, source: BinaryIO) -> Blob | None:
+        """Where the pyramid is kept; None when there is none: it saves time, and an original is whole without."""
+        try:
+            with self._blobs.create(blob.owner, pyramid_of(blob.attempt)) as writer:
+                return writer.commit() if build(source, self._limits, self._encoding, writer.write) else None
+        except ImageError as error:
+            log.info("original %s stays without a pyramid: %s", blob.owner, error)
+            return None

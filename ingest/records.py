@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Final, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
+from ingest.attempts import pyramid_of
 from storage.blobs import Blob
 from storage.table import Row
 
@@ -123,6 +124,14 @@ class Original:
         if self.status != Status.OK or self.attempt is None:
             return None
         return Blob(self.original_id, self.attempt, self.size or 0, self.part_size or 1, self.checksum or "")
+
+    @property
+    def pyramid(self) -> Blob | None:
+        """Where the pyramid is, if there is one."""
+        if self.blob is None or self.attempt is None or self.pyramid_size is None:
+            return None
+        attempt, checksum = pyramid_of(self.attempt), self.pyramid_checksum or ""
+        return Blob(self.original_id, attempt, self.pyramid_size, self.part_size or 1, checksum)
 
     @property
     def is_image(self) -> bool:

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from ingest import attempts
 from ingest.leases import Lease, Mark
 from ingest.liveness import events, is_referenced
 from ingest.owner import IsDead, is_dead
@@ -29,7 +30,6 @@ from storage.schema import (
     CONTEXTS,
     ORIGINAL_LOGS,
     ORIGINALS,
-    SCALED,
     URLS,
     URLS_ORIGINAL,
 )
@@ -200,9 +200,7 @@ class Sweep:
             changed: Row = {name: value for name, value in row.items() if name != "rev"}
             if self._store.commit(ORIGINALS, (original_id,), [Put(changed, row["rev"])]):
                 break
-        self._blobs.erase(original_id, attempt)
-        for table in SCALED.values():
-            self._store.erase(table, (original_id, attempt))
+        attempts.erase(self._store, self._blobs, original_id, attempt)
         self._report.blobs += row is not None  # else they went with their original
 
     def generation(self, generation: str, context: str) -> None:
@@ -231,9 +229,7 @@ class Sweep:
             if row is not None and row["original_id"] == name:
                 self._store.commit(URLS, (entry["url"],), [Remove((entry["url"],), row["rev"])])
         for attempt in {original.attempt, original.trying} - {None}:
-            self._blobs.erase(name, str(attempt))
-            for table in SCALED.values():
-                self._store.erase(table, (name, attempt))
+            attempts.erase(self._store, self._blobs, name, str(attempt))
         self._recent.drop(original)
         self._erase_hints(name)
         row = self._store.get(ORIGINALS, (name,))

@@ -214,3 +214,19 @@ def test_progress_is_told():
     told = []
     library.check.run(progress=told.append)
     assert told == [1, 2]
+
+
+def test_a_pyramid_goes_with_its_original_and_with_a_try_that_nobody_names(library):
+    _, original = library.put("http://h/large")
+    for attempt in (original.attempt, "lost"):
+        with library.blobs.create(original.original_id, f"{attempt}-pyramid") as writer:
+            writer.write(b"tiles")
+            writer.commit()
+
+    def kept():
+        return {one.attempt for one in library.blobs.scan() if one.owner == original.original_id}
+
+    library.sweep.blob(original.original_id, "lost")
+    assert kept() == {original.attempt, f"{original.attempt}-pyramid"}
+    library.sweep._erase(original)
+    assert kept() == set()
