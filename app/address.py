@@ -15,8 +15,7 @@ HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::
 def base_address(req: Request, base_url: str) -> str:
     """``base_url`` where it is set, else scheme and Host of the request, without a slash at the end.
 
-    Forwarded headers count only as far as the WSGI server was told to trust their sender: it sets the scheme. 400 for a
-    Host that is none.
+    Forwarded headers count as far as their sender is trusted (``app.forwarded``). 400 for a Host that is none.
     """
     if base_url:
         return base_url.rstrip("/")

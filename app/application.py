@@ -11,6 +11,7 @@ from app import files, iiif, problems
 from app.access import Access
 from app.boxes import Boxes
 from app.cors import Cors
+from app.forwarded import Forwarded
 from app.gallery import Front
 from app.health import Live, Ready
 from app.images import Images
@@ -53,6 +54,7 @@ def create_app(
     app.add_middleware(RequestLog(metrics))
     app.add_middleware(Cors())
     app.add_middleware(RawPath())
+    app.add_middleware(Forwarded(options.trusted_proxies))
     problems.register(app)
     app.add_route("/", Front(library, access, options))
     app.add_route("/binaries", Binaries(library.references, access, waiting))

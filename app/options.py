@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 
@@ -14,6 +15,8 @@ class Options:
     """Lists, logs, metrics and the gallery need no token (``MAGAZIN_ACCESS_OPEN_LISTS``)."""
     base_url: str = ""
     """The address by which clients know this server, without a slash at the end. Empty: as the request has it."""
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Where proxies are whose word on scheme, host and prefix counts."""
     max_age: int = 3600
     """Seconds for which caches may keep an answer without asking; a part of the takedown bound."""
     rights: str = ""

@@ -210,6 +210,12 @@ class Delivery:
         kinds.TEXT,
         "The address by which clients know this server, such as https://media.example.org. Empty: as asked.",
     )
+    trusted_proxies: tuple[Network, ...] = setting(
+        (),
+        kinds.listed(kinds.NETWORK),
+        "Networks of proxies whose Forwarded or X-Forwarded-Proto, -Host and -Prefix are believed, where base_url is "
+        "empty.",
+    )
     max_age: float = setting(
         3600.0, kinds.SPAN_OF_TIME, "How long caches may keep an answer without asking; a part of the takedown bound."
     )

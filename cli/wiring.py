@@ -294,6 +294,7 @@ class Magazin:
             open_lists=access.open_lists,
             base_url=delivery.base_url.rstrip("/"),
             max_age=round(delivery.max_age),
+            trusted_proxies=delivery.trusted_proxies,
             rights=self.settings.images.rights,
             waiters=self._askers,
             sendfile=delivery.sendfile,

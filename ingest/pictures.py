@@ -20,6 +20,8 @@ from storage.schema import BOXES
 
 PROOF: Final = ((116, 87),)  # decoding everything for the smallest box proves an image as well as any
 VECTOR: Final = "image/svg+xml"  # never drawn, so it isn't an image here
+DOCUMENT: Final = "application/pdf"  # its pages are shown; one that can't be drawn is a file all the same
+
 
 log = logging.getLogger(__name__)
 
@@ -38,10 +40,10 @@ class Prepared:
 
 
 def is_claimed_image(*mimes: str | None) -> bool:
-    """Whether anything says that this is a raster image: the caller, the header, the first bytes."""
+    """Whether anything says that this is a raster image, or a PDF: the caller, the header, the first bytes."""
     if VECTOR in mimes:
         return False
-    return any(mime is not None and mime.startswith("image/") for mime in mimes)
+    return any(mime is not None and mime.startswith("image/") for mime in mimes) or DOCUMENT in mimes
 
 
 class Pictures:
@@ -73,6 +75,11 @@ class Pictures:
                 source.seek(0)
                 made = boxes(source, self._wanted or PROOF, self._limits, self._encoding)
             except (TooLargeImage, NotReadHere) as error:
+                return Prepared(f"kept without images: {error}")
+            except ImageError as error:
+                source.seek(0)
+                if source.read(5) != b"%PDF-":
+                    raise
                 return Prepared(f"kept without images: {error}")
             pyramid = None
             if 0 < self._pyramid_pixels <= picture.width * picture.height:

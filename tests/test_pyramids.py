@@ -1,12 +1,15 @@
 """Pyramids from ingest to the answer, and to their end."""
 
+import io
+
 import pytest
+from PIL import Image
 
 from app.pyramids import Pyramids
 from imaging.encoding import Encoding
 from imaging.limits import Limits
 from ingest.attempts import pyramid_of
-from ingest.pictures import Pictures
+from ingest.pictures import Pictures, is_claimed_image
 from tests.app_stock import Stock, size_of
 from tests.imaging_files import distance, opened, photo, saved
 
@@ -102,3 +105,17 @@ def test_the_index_is_kept_and_bounded(stock):
     assert len(opens) == 3
     kept.of(originals[0])
     assert len(opens) == 4
+
+
+def test_pages_of_a_pdf_are_images_and_a_pdf_that_can_not_be_drawn_is_a_file(stock):
+    pictures = Pictures(stock.blobs, limits=Limits(), encoding=Encoding())
+    pages = [Image.new("RGB", (200, 100), colour) for colour in ("red", "lime")]
+    out = io.BytesIO()
+    pages[0].save(out, "PDF", save_all=True, append_images=pages[1:], resolution=72)
+    prepared = pictures.prepare(stock.references.find(stock.put(out.getvalue()))[1].blob)
+    assert (prepared.width, prepared.height, prepared.pages) == (556, 278, 2)
+    broken = stock.put(b"%PDF-1.7 and no more", url="http://source.example/broken.pdf")
+    prepared = pictures.prepare(stock.references.find(broken)[1].blob)
+    assert (prepared.width, prepared.note.startswith("kept without images")) == (None, True)
+    assert is_claimed_image("application/pdf")
+    assert not is_claimed_image("text/html", None)
