@@ -21,6 +21,7 @@ COMMANDS = {
     "rm": "cli.removal",
     "sweep": "cli.removal",
     "check": "cli.stores",
+    "files": "cli.files",
     "doctor": "cli.doctor",
     "token": "cli.stores",
     "settings": "cli.stores",

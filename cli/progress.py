@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 
 @contextmanager
@@ -35,3 +46,16 @@ def bar(*, quiet: bool) -> Iterator[Callable[[int, int, str], object]]:
     ) as progress:
         task = progress.add_task("", total=None, note="")
         yield lambda done, total, note: progress.update(task, completed=done, total=total, note=note)
+
+
+@contextmanager
+def transfer(name: str, size: int | None, *, quiet: bool) -> Iterator[Callable[[int], object]]:
+    """Bytes done, of ``size`` where it is known, and how fast."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda done: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task(escape(name), total=size)
+        yield lambda done: progress.update(task, completed=done)

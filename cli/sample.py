@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Iterator
 
 import click
 
@@ -59,12 +60,19 @@ def commands() -> str:
     """The help of every command."""
     lines = ["# Commands", "", "What `magazin COMMAND --help` prints."]
     top = click.Context(main, info_name="magazin", terminal_width=100, help_option_names=["-h", "--help"])
-    for name in ["", *main.list_commands(top)]:
-        command = main.get_command(top, name) if name else main
-        assert command is not None
-        context = click.Context(command, info_name=name, parent=top, terminal_width=100) if name else top
-        lines += ["", f"## magazin {name}".rstrip(), "", "```", command.get_help(context).rstrip(), "```"]
+    for context in [top, *_contexts(top)]:
+        lines += ["", f"## {context.command_path}", "", "```", context.get_help().rstrip(), "```"]
     return "\n".join(line.rstrip() for line in "\n".join(lines).split("\n")) + "\n"
+
+
+def _contexts(parent: click.Context) -> Iterator[click.Context]:
+    """The commands of a group, and those of the groups among them."""
+    group = parent.command
+    for name in group.list_commands(parent) if isinstance(group, click.Group) else ():
+        command = group.get_command(parent, name)  # type: ignore[attr-defined]
+        context = click.Context(command, info_name=name, parent=parent, terminal_width=100)
+        yield context
+        yield from _contexts(context)
 
 
 if __name__ == "__main__":

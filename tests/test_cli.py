@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli import sample
+from cli.files import files
 from cli.main import COMMANDS, main
 from storage.directory import DirectoryBlobs
 from tests.source import Source, http
@@ -59,13 +60,14 @@ def test_the_page_of_commands_is_the_present_one():
     assert (ROOT / "docs/commands.md").read_text(encoding="utf-8") == sample.commands()
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*COMMANDS, *(f"files {name}" for name in files.commands)])
 def test_each_command_has_a_help_with_examples(name):
-    done = CliRunner().invoke(main, [name, "--help"], prog_name="magazin")
+    done = CliRunner().invoke(main, [*name.split(), "--help"], prog_name="magazin")
     assert done.exit_code == 0
     assert f"magazin {name}" in done.stdout.partition("Examples:")[2]
-    assert "--data PATH" in done.stdout
-    assert "--config PATH" in done.stdout
+    if name != "files":
+        assert "--data PATH" in done.stdout
+        assert "--config PATH" in done.stdout
 
 
 def test_tokens_are_shown_once_listed_and_revoked(magazin):
