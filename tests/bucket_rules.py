@@ -102,10 +102,10 @@ class RuleContract(BucketSetting):
         assert all(row["data"] for row in rows)
         assert record.length == size
 
-    def test_rule_3_reading_uses_the_files_own_chunk_size(self, bucket, open_bucket, name):
+    def test_rule_3_reading_uses_the_files_own_chunk_size(self, open_bucket, name):
         data = noise(5 * CHUNK + 1)
-        record = put(bucket, name, data)
-        other = open_bucket(chunk_size_bytes=7)
+        record = put(open_bucket("rule_three"), name, data)
+        other = open_bucket("rule_three", chunk_size_bytes=7)  # not the shared one, which others damage
         assert whole(other, record) == data
         assert other.open_download_stream(record.id, start=CHUNK - 1, end=CHUNK + 2).read() == data[99:102]
         assert other.get(record.id).chunk_size_bytes == CHUNK
