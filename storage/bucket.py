@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final
 
 from storage import bucket_download
 from storage.bucket_check import BucketCheck, Report
+from storage.bucket_chunks import Chunks
 from storage.bucket_download import DownloadStream, check_range
 from storage.bucket_errors import NoBucket, NoFile, NoRevision
 from storage.bucket_find import Page, Pattern, Search
@@ -27,9 +28,8 @@ from storage.bucket_record import (
     check_metadata,
 )
 from storage.bucket_states import States, check_complete
-from storage.bucket_tables import BUCKETS, chunks_together, tables_of
+from storage.bucket_tables import BUCKETS, tables_of
 from storage.bucket_upload import UploadStream
-from storage.chunks import ChunkBlobs
 from storage.ids import Clock, Ids, system_clock
 from storage.interface import Store
 from storage.table import ABSENT, Put, Row
@@ -37,7 +37,6 @@ from storage.table import ABSENT, Put, Row
 SHARDS: Final = 32
 """Partitions of a bucket's names: up to 16 million files before one of them grows beyond 64 MiB."""
 DAY: Final = 86400 * 1_000_000
-COPIED: Final = 1 << 20  # bytes read from a source at once
 
 
 class Bucket:
@@ -54,11 +53,10 @@ class Bucket:
         ids: Ids | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        if concurrency < 1:
-            raise ValueError(f"a concurrency of {concurrency}")
         self.name = name
         self._store, self._tables = storage, tables_of(name)
-        self._chunk_size, self._concurrency = check_chunk_size(chunk_size_bytes), concurrency
+        self._chunk_size = check_chunk_size(chunk_size_bytes)
+        self._chunks = Chunks(storage, self._tables.chunks, concurrency)
         self._ids, self._clock = ids or Ids(clock), clock
 
     def init(self, *, shards: int = SHARDS) -> None:
@@ -95,10 +93,9 @@ class Bucket:
             attempt=self._ids.ordered(),
             alive=now,
         )
-        states = self._states
-        record = states.begin(record)
-        writer = self._blobs(chunk_size).create(record.id, record.attempt)
-        return UploadStream(states, writer, record, self._clock)
+        record = self._states.begin(record)
+        writer = self._chunks.of(record).create(record.id, record.attempt)
+        return UploadStream(self._states, writer, record, self._clock)
 
     def upload_from_stream(
         self,
@@ -113,10 +110,7 @@ class Bucket:
         with self.open_upload_stream(
             filename, chunk_size_bytes=chunk_size_bytes, metadata=metadata, file_id=file_id
         ) as stream:
-            while data := source.read(COPIED):
-                stream.write(data)
-            if data is None:
-                raise BlockingIOError("the source has no data yet; give a blocking one")
+            stream.write_all(source)
         return stream.record
 
     def open_download_stream(self, file_id: str, *, start: int = 0, end: int | None = None) -> DownloadStream:
@@ -126,19 +120,19 @@ class Bucket:
         """
         record = self._complete(file_id)
         start, end = check_range(record, start, end)
-        return DownloadStream(self._blobs(record.chunk_size_bytes), record, start, end)
+        return DownloadStream(self._chunks.of(record), record, start, end)
 
     def open_download_stream_by_name(self, filename: str, revision: int = -1) -> DownloadStream:
         """Raises NoFile or NoRevision, and as above."""
         record = self.get_by_name(filename, revision)
-        return DownloadStream(self._blobs(record.chunk_size_bytes), record, 0, record.blob.size)
+        return DownloadStream(self._chunks.of(record), record, 0, record.blob.size)
 
     def pieces(self, record: FileRecord, start: int = 0, end: int | None = None) -> Iterator[bytes]:
         """The bytes [start, end), chunk by chunk, as they come from the store. Raises InvalidRange; while iterated,
         CorruptFile, for a whole file before its last chunk."""
         check_complete(record)
         start, end = check_range(record, start, end)
-        return bucket_download.pieces(self._blobs(record.chunk_size_bytes), record, start, end)
+        return bucket_download.pieces(self._chunks.of(record), record, start, end)
 
     def download_to_stream(self, file_id: str, destination: BinaryIO) -> FileRecord:
         """Write all bytes of a file. Raises NoFile, FileNotReady, CorruptFile."""
@@ -252,7 +246,7 @@ class Bucket:
         ``older_than``: microseconds without a sign of life after which an upload, or a removal, counts as abandoned.
         ``progress`` is told how many files are done. Runs beside everything else.
         """
-        check = BucketCheck(self._store, self._tables, self._states, self._index, self._blobs, self._clock)
+        check = BucketCheck(self._store, self._tables, self._states, self._index, self._chunks, self._clock)
         return check.run(older_than, repair, progress)
 
     def sweep(self, file_id: str, grace: int) -> None:
@@ -270,24 +264,12 @@ class Bucket:
 
     @cached_property
     def _states(self) -> States:
-        def erase(record: FileRecord) -> None:
-            self._blobs(record.chunk_size_bytes).erase(record.id, record.attempt)
-
+        erase = self._chunks.erase
         return States(self._store, self.name, self._tables, self._index, erase, self._ids, self._clock)
 
     @cached_property
     def _search(self) -> Search:
         return Search(self._store, self._tables, self._index)
-
-    def _blobs(self, chunk_size: int) -> ChunkBlobs:
-        together = chunks_together(chunk_size)
-        return ChunkBlobs(
-            self._store,
-            self._tables.chunks,
-            part_size=chunk_size,
-            bucket_parts=together,
-            window=min(self._concurrency, together),
-        )
 
     def _complete(self, file_id: str) -> FileRecord:
         record = self.get(file_id)

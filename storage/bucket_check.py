@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from storage.bucket_chunks import Chunks
 from storage.bucket_errors import ChunkMissing, ChunkWrongSize, CorruptFile, ExtraChunk
 from storage.bucket_index import HOUR, HOURS, Index
 from storage.bucket_record import CHUNK_SIZE, FileRecord, Status
 from storage.bucket_states import States
 from storage.bucket_tables import BucketTables
-from storage.chunks import ChunkBlobs
 from storage.ids import Clock, moment_of
 from storage.interface import Store
 from storage.table import Row, Table
@@ -73,19 +73,11 @@ class Report:
 
 
 class BucketCheck:
-    """``blobs``: the chunk reader and writer for a chunk size."""
-
     def __init__(
-        self,
-        store: Store,
-        tables: BucketTables,
-        states: States,
-        index: Index,
-        blobs: Callable[[int], ChunkBlobs],
-        clock: Clock,
+        self, store: Store, tables: BucketTables, states: States, index: Index, chunks: Chunks, clock: Clock
     ) -> None:
         self._store, self._tables, self._states, self._index = store, tables, states, index
-        self._blobs, self._clock = blobs, clock
+        self._chunks, self._clock = chunks, clock
 
     def run(self, older_than: int, repair: bool, progress: Callable[[int], object]) -> Report:
         report, before = Report(), self._clock() - older_than
@@ -111,12 +103,12 @@ class BucketCheck:
                 if repair:
                     self._states.clean(record.id, before)
         else:
-            self._chunks(record, repair, report)
+            self._sound(record, repair, report)
             self._listed(record, repair, report)
 
-    def _chunks(self, record: FileRecord, repair: bool, report: Report) -> None:
+    def _sound(self, record: FileRecord, repair: bool, report: Report) -> None:
         report.bytes += record.length or 0
-        blobs = self._blobs(record.chunk_size_bytes)
+        blobs = self._chunks.of(record)
         for damage in blobs.verify(record.blob):
             if not self._stands(record):
                 return
@@ -137,7 +129,7 @@ class BucketCheck:
 
     def _unowned(self, repair: bool, report: Report) -> None:
         """Chunks are written after the record of their upload and erased before it."""
-        blobs = self._blobs(CHUNK_SIZE)  # of any chunk size: keys are the same
+        blobs = self._chunks.sized(CHUNK_SIZE)  # of any chunk size: keys are the same
         seen: set[tuple[str, str]] = set()
         for found in blobs.scan():
             key = (found.owner, found.attempt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from storage.bucket_errors import FileStoreError
 from storage.bucket_record import FileRecord
@@ -15,6 +15,8 @@ from storage.ids import Clock
 from storage.parts import PartWriter
 
 SIGN_OF_LIFE: Final = 600 * 1_000_000  # µs between two of them; far below any grace after which an upload is abandoned
+
+COPIED: Final = 1 << 20  # bytes read from a source at once
 
 
 class UploadStream(io.BufferedIOBase):
@@ -53,6 +55,13 @@ class UploadStream(io.BufferedIOBase):
             self._failed = True
             raise
         return count
+
+    def write_all(self, source: BinaryIO) -> None:
+        """Write what a source still has."""
+        while data := source.read(COPIED):
+            self.write(data)
+        if data is None:
+            raise BlockingIOError("the source has no data yet; give a blocking one")
 
     def close(self) -> None:
         """Commit, once every chunk is acknowledged. Closed already: nothing happens."""

@@ -116,8 +116,7 @@ class RepairContract(BucketSetting):
         stray.write(noise(1000))
         own.delete(stray.file_id, hard=True)
         with self.tampering(store):
-            blobs = own._blobs(CHUNK)
-            blobs._store = store
+            blobs = own._chunks.sized(CHUNK)
             blobs.write("gone", "attempt", [(0, b"x"), (1, b"y")])
             blobs.write(kept.id, "another", [(0, b"x")])
         assert own.check().found == {"unowned": 2}
