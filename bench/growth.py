@@ -134,7 +134,7 @@ KINDS: dict[str, Call] = {
 
 def sections(lab: Lab) -> Iterator[str]:
     picture = photo(lab.folder, SIZE)
-    with parts(lab.folder / "few", OPEN) as few_parts, parts(lab.folder / "many", OPEN) as many_parts:
+    with parts(lab.folder / "few", access=OPEN) as few_parts, parts(lab.folder / "many", access=OPEN) as many_parts:
         few, many = Grown(few_parts, FEW, picture), Grown(many_parts, lab.references, picture)
         lines = [
             f"## P7: CPU of each request with {FEW:,} and with {lab.references:,} references",

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -32,24 +33,30 @@ def sections(lab: Lab) -> Iterator[str]:
     port = free_port()
     program = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(lab.files)]
     source = lab.start(command(program, port))
-    served = lab.start(servers.magazin(lab.folder / "ingested", WORKER_PER_HOST="4"))
+    served = {
+        "magazin": lab.start(servers.magazin(lab.folder / "ingested", WORKER_PER_HOST="4")),
+        "magazin, no pyramids": lab.start(
+            servers.magazin(lab.folder / "flat", WORKER_PER_HOST="4", IMAGES_PYRAMID_PIXELS="0")
+        ),
+    }
     for name, title, count in (
-        ("small.jpg", "Ingest of 2 MP photos, with the four boxes", 16),
-        ("large.jpg", "Ingest of 12 MP photos, with the four boxes", 8),
+        ("small.jpg", "Ingest of 2 MP photos", 16),
+        ("large.jpg", "Ingest of 12 MP photos", 8),
         ("text.txt", f"Ingest of files of {TEXT_BYTES:,} bytes", 100),
     ):
         yield compared(_workload(lab, title, f"http://{source.address}/{name}", served, count))
 
 
-def _workload(lab: Lab, title: str, url: str, served: Server, count: int) -> Workload:
+def _workload(lab: Lab, title: str, url: str, served: dict[str, Server], count: int) -> Workload:
     numbers = itertools.count()
 
-    def put() -> Sample:
-        return _put([f"{url}?{next(numbers)}" for _ in range(count)], served)
+    def put(server: Server) -> Sample:
+        return _put([f"{url}?{next(numbers)}" for _ in range(count)], server)
 
-    about = f"{count} new URLs a round. The limit fetches, writes with fsync and scales, in {WORKERS} threads."
-    limit = Case("fetch, file, libvips", lambda: here(lambda: _bare(url, lab.folder, count)))
-    return Workload(title, about, [limit, Case("magazin", put)], lab.rounds)
+    about = f"{count} new URLs a round. The limit fetches, syncs a file and makes the boxes, in {WORKERS} threads."
+    cases = [Case("fetch, file, libvips", lambda: here(lambda: _bare(url, lab.folder, count)))]
+    cases += [Case(name, partial(put, server)) for name, server in served.items()]
+    return Workload(title, about, cases, lab.rounds)
 
 
 def _put(urls: list[str], served: Server) -> Sample:

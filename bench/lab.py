@@ -15,7 +15,7 @@ from pathlib import Path
 from bench import servers
 from bench.pictures import LARGE, SMALL, photo
 from bench.servers import Server
-from cli.settings import Access, Settings
+from cli.settings import Access, Images, Settings
 from cli.wiring import Magazin
 
 PICTURES = Path("build/bench")
@@ -63,7 +63,17 @@ class Lab:
     @cached_property
     def stock(self) -> dict[str, str]:
         """The references of these files, by their names, in the store at ``data``."""
-        with parts(self.data) as magazin:
+        return self._stocked(self.data, Images())
+
+    @cached_property
+    def unprepared(self) -> Path:
+        """The data folder of another store, with the same references and nothing prepared at ingest."""
+        folder = self.folder / "unprepared"
+        self._stocked(folder, Images(pyramid_pixels=0, boxes=False))
+        return folder
+
+    def _stocked(self, data: Path, images: Images) -> dict[str, str]:
+        with parts(data, images=images) as magazin:
             return {
                 path.name: magazin.local_files.put("bench", path, None, threading.Event()).reference.reference_id
                 for path in sorted(self.files.iterdir())
@@ -75,9 +85,9 @@ class Missing(Exception):
 
 
 @contextmanager
-def parts(data: Path, access: Access | None = None) -> Iterator[Magazin]:
-    """Magazin's parts in this process, over this data folder."""
-    magazin = Magazin(dataclasses.replace(Settings(), data=data, access=access or Access()))
+def parts(data: Path, **sections: Access | Images) -> Iterator[Magazin]:
+    """Magazin's parts in this process, over this data folder; ``sections`` of its settings that aren't the defaults."""
+    magazin = Magazin(dataclasses.replace(Settings(data=data), **sections))  # type: ignore[arg-type]
     try:
         yield magazin
     finally:

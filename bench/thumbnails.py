@@ -12,7 +12,7 @@ import pyvips
 from bench import load, peers, servers
 from bench.lab import Lab
 from bench.measure import Case, Sample, Workload, here
-from bench.servers import WORKERS
+from bench.servers import WORKERS, Server
 from bench.table import compared
 
 
@@ -25,19 +25,21 @@ def _workload(lab: Lab, title: str, name: str, box: tuple[int, int], count: int)
     """``count`` thumbnails make a round."""
     width, height = box
     file, reference = lab.files / name, lab.stock[name]
-    served = lab.start(servers.magazin(lab.data, "--no-worker"))
+    plain = lab.start(servers.magazin(lab.unprepared, "--no-worker"))
+    prepared = lab.start(servers.magazin(lab.data, "--no-worker"))
     # nearly the box, each asked for once; the same share of the work of decoding
     sizes = (f"{width - 1 - n % 30},{height - 1 - n // 30}" for n in itertools.count())
 
-    def cold() -> Sample:
+    def cold(served: Server) -> Sample:
         wanted = [f"http://{served.address}/binary/{reference}/full/{next(sizes)}/0/default.jpg" for _ in range(count)]
         return load.once_each(wanted, served.pids, WORKERS)
 
-    ready = f"http://{served.address}/binary/{reference}/full/!{width},{height}/0/default.jpg"
+    ready = f"http://{prepared.address}/binary/{reference}/full/!{width},{height}/0/default.jpg"
     cases = [
         Case("libvips in process", lambda: here(lambda: _libvips(file, box, count))),
-        Case("magazin, nothing prepared", cold),
-        Case("magazin, prepared at ingest", lambda: load.repeat(ready, served.pids, lab.seconds)),
+        Case("magazin, nothing prepared", lambda: cold(plain)),
+        Case("magazin, prepared at ingest, another size", lambda: cold(prepared)),
+        Case("magazin, prepared at ingest, this box", lambda: load.repeat(ready, prepared.pids, lab.seconds)),
     ]
     cases += [_of_peer(lab, peer, name, box, count) for peer in peers.installed(lab)]
     about = f"{count} requests a round from {WORKERS} clients; peers read the plain file and keep nothing."
