@@ -13,6 +13,7 @@ from app.boxes import Boxes
 from app.cors import Cors
 from app.forwarded import Forwarded
 from app.gallery import Front
+from app.grants import Grants
 from app.health import Live, Ready
 from app.images import Images
 from app.info import Info
@@ -47,8 +48,9 @@ def create_app(
     lookup = Lookup(library.references, clock)
     waiting = Waiting(options.waiters, options.longest_wait, sleep=sleep)
     boxes = Boxes(library.store, metrics)
-    scaled = Scaled(library, lookup, metrics, boxes, options.max_age)
-    images = Images(library, lookup, metrics, boxes, Pyramids(library.blobs))
+    grants = Grants(options.policy, clock)
+    scaled = Scaled(library, lookup, grants, metrics, boxes, options.max_age)
+    images = Images(library, lookup, grants, metrics, boxes, Pyramids(library.blobs))
 
     app: App = falcon.App()
     app.add_middleware(RequestLog(metrics))
@@ -61,7 +63,9 @@ def create_app(
     app.add_route("/binaries/{context}", Context(library.references, access))
     app.add_route("/binaries/context/{context}", ContextRemoval(library.references, access))
     app.add_route("/binaries/reference/{reference_id}", ReferenceRemoval(library.references, access))
-    app.add_route("/binary/{reference_id}", Originals(lookup, sending(library, options, metrics), options.max_age))
+    app.add_route(
+        "/binary/{reference_id}", Originals(lookup, sending(library, options, metrics), grants, options.max_age)
+    )
     app.add_route("/binary/{reference_id}/info.json", Info(library, lookup, options))
     app.add_route("/binary/{reference_id}/{region}/{size}/default.jpg", scaled)
     app.add_route("/binary/{reference_id}/{region}/{size}/{rotation}/{file}", scaled)

@@ -1,4 +1,4 @@
-"""What stands for an image in an address: ``{reference_id}``, or ``{reference_id};page=3``."""
+"""What stands for an image in an address: ``{reference_id}``, which ``;page=3`` and a signature may follow."""
 
 from __future__ import annotations
 
@@ -10,29 +10,33 @@ from typing import Final
 from app.lookup import check_id
 from app.problems import bad_field
 
-PAGE: Final = re.compile(r"page=([1-9][0-9]{0,8})")
+PARTS: Final = re.compile(
+    r"(?P<id>[^;]+)(?:;page=(?P<page>[1-9][0-9]{0,8}))?"
+    r"(?:;until=(?P<until>[0-9]{1,12});signature=(?P<signature>[0-9a-f]{64}))?"
+)
 
 
 @dataclass(frozen=True)
 class Identifier:
     reference_id: str
     page: int = 1
+    until: int | None = None
+    """Seconds since 1970 at which the signature runs out."""
+    signature: str | None = None
 
     @property
     def text(self) -> str:
         """The one form of it that addresses are given in."""
-        return self.reference_id if self.page == 1 else f"{self.reference_id};page={self.page}"
+        page = f";page={self.page}" if self.page > 1 else ""
+        tail = f";until={self.until};signature={self.signature}" if self.signature else ""
+        return self.reference_id + page + tail
 
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Identifier:
     """The identifier that a segment of a path is. A Problem, 400."""
-    reference_id, *more = text.split(";")
-    check_id(reference_id)
-    page = 1
-    for part in more:
-        match = PAGE.fullmatch(part)
-        if match is None or len(more) > 1:
-            raise bad_field("identifier", "expected a reference's id, which ;page= and a number may follow")
-        page = int(match[1])
-    return Identifier(reference_id, page)
+    match = PARTS.fullmatch(text)
+    if match is None:
+        raise bad_field("identifier", "expected a reference's id, then ;page=, then ;until= and ;signature=, if any")
+    until = None if match["until"] is None else int(match["until"])
+    return Identifier(check_id(match["id"]), int(match["page"] or 1), until, match["signature"])

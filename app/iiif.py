@@ -14,6 +14,7 @@ from app import identifier as identifiers
 from app.address import base_address
 from app.conditional import Validators, not_modified
 from app.disposition import disposition
+from app.grants import Grant
 from app.identifier import Identifier
 from app.images import Images
 from app.media import HARMLESS, freshness, validators_of
@@ -31,6 +32,12 @@ CONTEXTS: Final = {2: "http://iiif.io/api/image/2/context.json", 3: "http://iiif
 JSON_LD: Final = 'rel="http://www.w3.org/ns/json-ld#context"; type="application/ld+json"'
 
 parsed = lru_cache(maxsize=4096)(requests.parse)
+
+
+@lru_cache(maxsize=4096)
+def cropped(request: requests.Request, picture: tuple[int, int]) -> tuple[int, int]:
+    crop = request.region.crop(*picture)
+    return crop.width, crop.height
 
 
 @lru_cache(maxsize=4096)
@@ -61,13 +68,14 @@ class Info:
 
     def on_get(self, req: Request, resp: Response, identifier: str) -> None:
         name = identifiers.parse(identifier)
-        original = self._images.original(name)
+        original, grant = self._images.find(name)
         picture = self._images.dimensions(original, name.page)
+        most = self._images.bounds(picture, grant, picture)
         where = address(req, self._base_url, self._version, name)
         rights = original.rights or self._rights or None
-        data, tag = written(self._version, where, picture, self._images.bounds(picture), rights)
+        data, tag = written(self._version, where, picture, most, rights, grant.finest(picture))
         validators = Validators(tag, validators_of(original).modified)
-        resp.set_headers(freshness(validators, self._max_age))
+        resp.set_headers(freshness(validators, age(self._max_age, grant)))
         resp.set_header("Vary", "Accept")
         if not_modified(req, validators):
             resp.status = HTTPStatus.NOT_MODIFIED
@@ -100,16 +108,19 @@ class Image:
         output = outputs().get(request.format)
         if output is None:
             raise bad_field("format", f"expected one of {', '.join(outputs())}")
-        original = self._images.original(name)
+        original, grant = self._images.find(name)
         picture = self._images.dimensions(original, name.page)
-        order = resolved(request, picture, self._images.bounds(picture))
-        validators = Validators(tag_of(self._images.key(original, order, name.page)), validators_of(original).modified)
+        order = resolved(request, picture, self._images.bounds(picture, grant, cropped(request, picture)))
+        max_age = age(self._max_age, grant)
+        validators = Validators(
+            tag_of(self._images.key(original, order, name.page, grant.mark)), validators_of(original).modified
+        )
         if not_modified(req, validators):
             resp.status = HTTPStatus.NOT_MODIFIED
-            resp.set_headers(freshness(validators, self._max_age))
+            resp.set_headers(freshness(validators, max_age))
             return
-        resp.data = self._images.data(original, order, name.page)
-        resp.set_headers(freshness(validators, self._max_age))
+        resp.data = self._images.data(original, order, name.page, grant.mark)
+        resp.set_headers(freshness(validators, max_age))
         resp.set_headers(HARMLESS)
         resp.content_type = output.mime
         canonical = f"{address(req, self._base_url, self._version, name)}/{order.canonical(self._version)}"
@@ -124,6 +135,11 @@ def address(req: Request, base_url: str, version: int, name: Identifier) -> str:
     return f"{base_address(req, base_url)}/iiif/{version}/{name.text}"
 
 
+def age(max_age: int, grant: Grant) -> int:
+    """Seconds for which caches may keep an answer: not beyond what was granted."""
+    return max_age if grant.seconds is None else min(max_age, grant.seconds)
+
+
 def filename(original: Original, suffix: str) -> str:
     name = original.filename or "image"
     stem, dot, _ = name.rpartition(".")
@@ -136,7 +152,9 @@ def tag_of(key: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def written(version: int, where: str, picture: tuple[int, int], most: Bounds, rights: str | None) -> tuple[bytes, str]:
+def written(
+    version: int, where: str, picture: tuple[int, int], most: Bounds, rights: str | None, finest: int
+) -> tuple[bytes, str]:
     """The document, and a tag for it."""
-    data = json.dumps(service(version, where, *picture, most, rights)).encode()
+    data = json.dumps(service(version, where, *picture, most, rights, finest)).encode()
     return data, xxhash.xxh3_128_hexdigest(data)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import BinaryIO, cast
 
 from app.boxes import Boxes
+from app.grants import Grant, Grants
 from app.identifier import Identifier
 from app.library import Library
 from app.lookup import Lookup
@@ -17,6 +18,7 @@ from app.pyramids import Pyramids
 from imaging.errors import BrokenImage
 from imaging.request import Order
 from imaging.size import Bounds
+from imaging.watermark import Mark
 from ingest.records import Original
 from storage.blobs import Blob
 from storage.errors import BlobError
@@ -25,17 +27,27 @@ log = logging.getLogger("magazin.http")
 
 
 class Images:
-    def __init__(self, library: Library, lookup: Lookup, metrics: Metrics, boxes: Boxes, pyramids: Pyramids) -> None:
+    def __init__(
+        self,
+        library: Library,
+        lookup: Lookup,
+        grants: Grants,
+        metrics: Metrics,
+        boxes: Boxes,
+        pyramids: Pyramids,
+    ) -> None:
         self._blobs, self._renditions, self._limits = library.blobs, library.renditions, library.limits
         self._lookup, self._metrics, self._boxes = lookup, metrics, boxes
-        self._pyramids = pyramids
+        self._pyramids, self._grants = pyramids, grants
 
-    def original(self, name: Identifier) -> Original:
-        """Problems: 404, 503."""
-        return self._lookup.image(name.reference_id)
+    def find(self, name: Identifier) -> tuple[Original, Grant]:
+        """Problems: 403, 404, 503."""
+        reference, original = self._lookup.found_image(name.reference_id)
+        return original, self._grants.of(name, reference)
 
-    def bounds(self, picture: tuple[int, int]) -> Bounds:
-        return self._limits.bounds(*picture)
+    def bounds(self, picture: tuple[int, int], grant: Grant, crop: tuple[int, int]) -> Bounds:
+        """What no rendition of this part of a picture goes beyond."""
+        return grant.bounds(self._limits.bounds(*picture), picture, crop)
 
     def dimensions(self, original: Original, page: int) -> tuple[int, int]:
         """Width and height of a page in pixels, as displayed. NoSuchPage."""
@@ -44,18 +56,18 @@ class Images:
         blob = blob_of(original)
         return self._renditions.dimensions(blob.sha256, page, lambda: cast(BinaryIO, self._blobs.open(blob)))
 
-    def key(self, original: Original, order: Order, page: int) -> str:
+    def key(self, original: Original, order: Order, page: int, mark: Mark | None) -> str:
         """Names the bytes before they are there."""
-        return self._renditions.key_of(original.checksum or "", order, page)
+        return self._renditions.key_of(original.checksum or "", order, page, mark)
 
-    def data(self, original: Original, order: Order, page: int) -> bytes:
+    def data(self, original: Original, order: Order, page: int, mark: Mark | None) -> bytes:
         """The bytes of the rendition. The errors of ``Renditions.image``."""
-        if order.plain and order.whole and page == 1:
+        if mark is None and order.plain and order.whole and page == 1:
             box = self._boxes.get(original, order.size)
             if box is not None:
                 return box
         tiles = self._pyramids.of(original) if page == 1 else None
-        if tiles is not None:
+        if tiles is not None and mark is None:
             try:
                 tile = tiles.exactly(order)
             except BrokenImage as error:
@@ -64,7 +76,7 @@ class Images:
             if tile is not None:
                 return tile
         blob = blob_of(original)
-        return self._renditions.image(blob.sha256, order, page, self._reader(blob), tiles)
+        return self._renditions.image(blob.sha256, order, page, self._reader(blob), tiles, mark)
 
     def _reader(self, blob: Blob) -> Callable[[], BinaryIO]:
         def reader() -> BinaryIO:

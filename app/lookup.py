@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from app.problems import bad_field, not_found, not_ready
-from ingest.records import BadContext, Original, Status, check_context
+from ingest.records import BadContext, Original, Reference, Status, check_context
 from ingest.references import References
 from storage.ids import Clock
 
@@ -34,12 +34,16 @@ class Lookup:
 
     def original(self, reference_id: str) -> Original:
         """The original, its bytes in store; 404 for an unknown id or a failed one, 503 while it isn't here yet."""
+        return self.found(reference_id)[1]
+
+    def found(self, reference_id: str) -> tuple[Reference, Original]:
+        """The same with its reference."""
         found = self._references.find(check_id(reference_id))
         if found is None:
             raise not_found("There is no such reference.")
         original = found[1]
         if original.status == Status.OK:
-            return original
+            return found
         if original.status == Status.ERROR:
             detail = f"The original could not be had: {original.reason or original.outcome or 'no reason is known'}"
             raise not_found(detail, **_members(original))
@@ -50,10 +54,15 @@ class Lookup:
 
     def image(self, reference_id: str) -> Original:
         """The same, of an image; 404 for other types and for images beyond the limits."""
-        original = self.original(reference_id)
+        return self.found_image(reference_id)[1]
+
+    def found_image(self, reference_id: str) -> tuple[Reference, Original]:
+        """The same with its reference."""
+        found = self.found(reference_id)
+        original = found[1]
         if not original.is_image:
             raise not_found("There are no scaled images of this original.", **_members(original))
-        return original
+        return found
 
 
 def _members(original: Original) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
+
+from app.grants import Policy
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Options:
     """Where proxies are whose word on scheme, host and prefix counts."""
     max_age: int = 3600
     """Seconds for which caches may keep an answer without asking; a part of the takedown bound."""
+    policy: Policy = field(default_factory=Policy)
+    """What of images is for everyone."""
     rights: str = ""
     """The URI of the rights in images whose own metadata name none."""
     waiters: int = 4

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from falcon import Request, Response
 
 from app.conditional import not_modified, range_applies
+from app.grants import Grants
 from app.lookup import Lookup
 from app.media import freshness, headers_of, validators_of
 from app.problems import bad_field
@@ -18,8 +19,8 @@ from storage.errors import BlobError
 
 
 class Originals:
-    def __init__(self, lookup: Lookup, sending: Sending, max_age: int) -> None:
-        self._lookup, self._sending, self._max_age = lookup, sending, max_age
+    def __init__(self, lookup: Lookup, sending: Sending, grants: Grants, max_age: int) -> None:
+        self._lookup, self._sending, self._grants, self._max_age = lookup, sending, grants, max_age
 
     def on_get(self, req: Request, resp: Response, reference_id: str) -> None:
         original = self._find(reference_id)
@@ -49,7 +50,9 @@ class Originals:
         reference_id, dot, extension = name.partition(".")
         if dot and not (extension.isascii() and extension.isalnum() and len(extension) <= 10):
             raise bad_field("reference_id", "its extension isn't 1 to 10 letters and digits")
-        return self._lookup.original(reference_id)
+        reference, original = self._lookup.found(reference_id)
+        self._grants.check_whole(reference, original)
+        return original
 
     def _unchanged(self, resp: Response, original: Original) -> None:
         resp.status = HTTPStatus.NOT_MODIFIED

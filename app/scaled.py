@@ -12,6 +12,7 @@ from falcon import Request, Response
 
 from app.boxes import Boxes
 from app.conditional import Validators, not_modified
+from app.grants import Grants
 from app.library import Library
 from app.lookup import Lookup
 from app.media import HARMLESS, freshness, picture_of, validators_of
@@ -29,8 +30,10 @@ JPEG: Final = [("Content-Type", "image/jpeg"), *HARMLESS]
 
 
 class Scaled:
-    def __init__(self, library: Library, lookup: Lookup, metrics: Metrics, boxes: Boxes, max_age: int) -> None:
-        self._blobs, self._boxes = library.blobs, boxes
+    def __init__(
+        self, library: Library, lookup: Lookup, grants: Grants, metrics: Metrics, boxes: Boxes, max_age: int
+    ) -> None:
+        self._blobs, self._boxes, self._grants = library.blobs, boxes, grants
         self._renditions, self._limits = library.renditions, library.limits
         self._lookup, self._metrics, self._max_age = lookup, metrics, max_age
 
@@ -46,8 +49,9 @@ class Scaled:
     ) -> None:
         check_offered(region, rotation, file)
         parse(size)  # what is malformed needs no look at the store
-        original = self._lookup.image(reference_id)
+        reference, original = self._lookup.found_image(reference_id)
         pixels = pixels_of(size, picture_of(original), self._limits.bounds(*picture_of(original)))
+        self._grants.check_whole(reference, original, pixels)
         validators = self._validators(original, pixels)
         if not_modified(req, validators):
             resp.status = HTTPStatus.NOT_MODIFIED

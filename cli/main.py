@@ -23,6 +23,7 @@ COMMANDS = {
     "check": "cli.stores",
     "files": "cli.files",
     "doctor": "cli.doctor",
+    "sign": "cli.signing",
     "token": "cli.stores",
     "settings": "cli.stores",
     "demo": "cli.demo",

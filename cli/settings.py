@@ -199,6 +199,18 @@ class Access:
         "no Via or X-Forwarded-For opens them to everyone.",
     )
     open_lists: bool = setting(False, kinds.SWITCH, "Lists, logs and the gallery need no token.")
+    signing_key: str = setting(
+        "", kinds.TEXT, "Signs addresses that open an image whole; long and random.", secret=True
+    )
+    public_width: int = setting(
+        0,
+        kinds.number(0),
+        "Of an image, nobody sees more without a signature than the whole of it with this longer side, in pixels. "
+        "0: no bound.",
+    )
+    watermarks: tuple[tuple[str, Any], ...] = setting(
+        (), kinds.PAIRS, "Image files by context, shown on whatever is made of its images without a signature."
+    )
 
 
 @dataclass(frozen=True)

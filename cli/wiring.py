@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from app.application import create_app
+from app.grants import Policy
 from app.library import Library
 from app.options import Options
 from app.problems import App
@@ -21,6 +22,7 @@ from imaging.encoding import Encoding
 from imaging.libvips import configure
 from imaging.limits import Limits
 from imaging.renditions import Renditions
+from imaging.watermark import Mark
 from ingest.backoff import Backoff
 from ingest.check import Check
 from ingest.claims import Claims
@@ -295,6 +297,7 @@ class Magazin:
             base_url=delivery.base_url.rstrip("/"),
             max_age=round(delivery.max_age),
             trusted_proxies=delivery.trusted_proxies,
+            policy=self._policy(),
             rights=self.settings.images.rights,
             waiters=self._askers,
             sendfile=delivery.sendfile,
@@ -302,6 +305,14 @@ class Magazin:
             originals=self.directory if isinstance(self.blobs, DirectoryBlobs) else None,
             metrics=Path(metrics) if metrics else None,
         )
+
+    def _policy(self) -> Policy:
+        access = self.settings.access
+        try:
+            marks = {context: Mark.of(Path(file)) for context, file in access.watermarks}
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"[access] watermarks: {error}") from error
+        return Policy(access.signing_key, access.public_width, marks)
 
     def close(self) -> None:
         for name in ("cache", "store"):

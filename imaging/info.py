@@ -36,13 +36,24 @@ def document(identifier: str, width: int, height: int, most: Bounds = WIDEST) ->
 
 
 def service(
-    version: int, identifier: str, width: int, height: int, most: Bounds, rights: str | None = None
+    version: int,
+    identifier: str,
+    width: int,
+    height: int,
+    most: Bounds,
+    rights: str | None = None,
+    finest: int = 1,
 ) -> dict[str, Any]:
-    """What to send as info.json where everything is offered, in version 2 or 3. ``rights``: a URI."""
+    """What to send as info.json where everything is offered, in version 2 or 3.
+
+    ``rights``: a URI. ``finest``: the least factor of tiles.
+    """
+    factors = scale_factors(width, height)
+    factors = [by for by in factors if by >= finest] or factors[-1:]
     formats = list(outputs())
     body = _head(version, identifier, width, height) | {
         "sizes": _sizes(width, height, most),
-        "tiles": [{"width": TILE, "height": TILE, "scaleFactors": scale_factors(width, height)}],
+        "tiles": [{"width": TILE, "height": TILE, "scaleFactors": factors}],
     }
     if version == 2:
         supports = [*_SIZES, *_BEYOND, "baseUriRedirect", "cors", "jsonldMediaType", "regionSquare"]

@@ -16,6 +16,7 @@ from imaging.pyramid import Tiles
 from imaging.render import render, render_tiles
 from imaging.request import Order
 from imaging.size import Size
+from imaging.watermark import Mark
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Renditions:
         page: int,
         open_reader: Callable[[], BinaryIO],
         tiles: Tiles | None = None,
+        mark: Mark | None = None,
     ) -> bytes:
         """The rendition that ``order`` asks for, of a page; from ``tiles``, the first page's, for formats that lose
         something anyway. Errors as ``jpeg``, and those of ``render``."""
@@ -63,17 +65,18 @@ class Renditions:
         def make() -> bytes:
             if tiles is not None and not outputs()[order.format].lossless:
                 try:
-                    return render_tiles(tiles, order, self._limits, self._encoding)
+                    return render_tiles(tiles, order, self._limits, self._encoding, mark)
                 except BrokenImage as error:
                     log.warning("a pyramid of %s: %s", checksum, error)
             with open_reader() as reader:
-                return render(reader, order, self._limits, self._encoding, page=page)
+                return render(reader, order, self._limits, self._encoding, page=page, mark=mark)
 
-        return self._cache.make(self.key_of(checksum, order, page), make)
+        return self._cache.make(self.key_of(checksum, order, page, mark), make)
 
-    def key_of(self, checksum: str, order: Order, page: int) -> str:
+    def key_of(self, checksum: str, order: Order, page: int, mark: Mark | None = None) -> str:
         """The canonical request for a page of an original, under these settings."""
-        return f"{checksum};{page}/{order.key}?{self._encoding.version}"
+        marked = f"-{mark.name}" if mark else ""
+        return f"{checksum};{page}/{order.key}?{self._encoding.version}{marked}"
 
     def dimensions(self, checksum: str, page: int, open_reader: Callable[[], BinaryIO]) -> tuple[int, int]:
         """Width and height in pixels of a page, as displayed. Errors of ``inspect``."""
