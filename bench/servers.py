@@ -84,9 +84,12 @@ def granian(data: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def nginx(files: Path, upstream: str = "", originals: Path | None = None) -> Iterator[Server]:
+def nginx(
+    files: Path, upstream: str = "", originals: Path | None = None, *, writable: bool = False
+) -> Iterator[Server]:
     """nginx with ``files`` at /, and under /binary/ what ``upstream`` answers: scaled images cached, originals passed
-    through, as etc/nginx.conf has it; ``originals`` is what X-Accel-Redirect may name under /_originals/."""
+    through, as etc/nginx.conf has it; ``originals`` is what X-Accel-Redirect may name under /_originals/. With
+    ``writable`` files can be put."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         places = "".join(
@@ -101,6 +104,7 @@ def nginx(files: Path, upstream: str = "", originals: Path | None = None) -> Ite
             }}
             location /_originals/ {{ internal; alias {originals or folder}/; }}
         """
+        put = "dav_methods PUT; client_max_body_size 0;" if writable else ""
         config = Path(folder) / "nginx.conf"
         config.write_text(
             f"""
@@ -112,7 +116,7 @@ def nginx(files: Path, upstream: str = "", originals: Path | None = None) -> Ite
                 types {{ image/jpeg jpg; application/json json; }}
                 proxy_cache_path {folder}/cache keys_zone=magazin:10m use_temp_path=off;
                 upstream magazin {{ server {upstream or "127.0.0.1:9"}; keepalive 32; keepalive_requests 1000000; }}
-                server {{ listen 127.0.0.1:{port}; root {files}; {proxy if upstream else ""} }}
+                server {{ listen 127.0.0.1:{port}; root {files}; {put} {proxy if upstream else ""} }}
             }}
             """,
             encoding="utf-8",
@@ -120,7 +124,7 @@ def nginx(files: Path, upstream: str = "", originals: Path | None = None) -> Ite
         if os.geteuid() == 0:  # nginx' workers become nobody, and must reach all of these
             for one in (Path(folder), files, *files.parents):
                 with suppress(OSError):
-                    one.chmod(one.stat().st_mode | 0o055)
+                    one.chmod(one.stat().st_mode | (0o077 if writable and one in (files, Path(folder)) else 0o055))
         with _running(
             [found("nginx") or "nginx", "-e", "stderr", "-p", folder, "-c", str(config)], os.environ
         ) as process:
