@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import stat
 import sys
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -80,7 +82,7 @@ def run(
     children = [Child("server", python("cli.front", "--fd", str(listener.fileno())), (listener.fileno(),))]
     if with_worker:
         children.append(Child("worker", python("cli.main", "worker")))
-    folder = metrics_folder(settings.data / "run")
+    folder = metrics_folder(in_memory(settings.data))
     supervisor = Supervisor(
         children,
         # glibc keeps memory for each thread that decoded an image, unless it is told how many arenas there may be.
@@ -96,15 +98,27 @@ def run(
 
 def metrics_folder(parent: Path) -> Path:
     """A new folder in which the processes of this server count together; those of dead servers are removed."""
-    parent.mkdir(parents=True, exist_ok=True)
-    for old in parent.iterdir():
-        if old.name.startswith("metrics-"):
-            with suppress(OSError):
-                owner = (old / "owner").read_text(encoding="utf-8")
-                if is_dead(owner):
-                    shutil.rmtree(old, ignore_errors=True)
-    folder = parent / f"metrics-{os.getpid()}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    for old in parent.glob("metrics-*"):
+        with suppress(OSError):
+            owner = (old / "owner").read_text(encoding="utf-8")
+            if is_dead(owner):
+                shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="metrics-", dir=parent))
     (folder / "owner").write_text(this_process(), encoding="utf-8")
     return folder
+
+
+def in_memory(data: Path, memory: Path = Path("/dev/shm")) -> Path:
+    """A folder of this user's on a file system in memory; in the data folder where there is none.
+
+    Metrics are mapped files: on a full disk the first touch of a new page kills the process (SIGBUS), so that in the
+    data folder a full disk would end all delivery.
+    """
+    folder = memory / f"magazin-{os.getuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and os.access(folder, os.W_OK):
+            return folder
+    (data / "run").mkdir(parents=True, exist_ok=True)
+    return data / "run"

@@ -5,9 +5,11 @@ import os
 import random
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 
+from cli.serve import in_memory, metrics_folder
 from tests.source import Source
 from tests.source import http as answer
 from tests.tree import Tree, magazin
@@ -78,14 +80,23 @@ def test_a_child_that_dies_is_started_again(tmp_path, module):
         assert tree.terminate() == 0
 
 
+def counts_folder(tree):
+    """Where the processes of a tree count."""
+    child = Path(f"/proc/{tree.process.pid}/task/{tree.process.pid}/children").read_text().split()[0]
+    environ = dict(line.split("=", 1) for line in Path(f"/proc/{child}/environ").read_text().split("\0") if line)
+    return Path(environ["PROMETHEUS_MULTIPROC_DIR"])
+
+
 def test_ctrl_c_ends_the_whole_group_cleanly(tmp_path):
     with Tree(tmp_path, "--no-worker") as tree:
         tree.ask("GET", "/health/ready")
         assert set(tree.children()) == {"cli.front"}
+        counts = counts_folder(tree)
+        assert counts.is_dir()
         os.killpg(tree.process.pid, signal.SIGINT)
         assert tree.process.wait(60) == 0
         assert tree.ended(5)
-        assert not list((tmp_path / "run").iterdir())
+        assert not counts.exists()
 
 
 def test_all_workers_count_together(tmp_path):
@@ -108,3 +119,29 @@ def test_a_wrong_setting_is_one_clear_line(tmp_path):
     status, _, err = magazin(tmp_path, "serve", environ={"MAGAZIN_SERVER_WORKRES": "2"})
     assert status == 2
     assert err == "Error: MAGAZIN_SERVER_WORKRES: unknown variable; the nearest known one is MAGAZIN_SERVER_WORKERS\n"
+
+
+def test_metrics_are_kept_in_memory_since_a_full_disk_kills_who_maps_a_file_on_it(tmp_path):
+    memory, data = tmp_path / "shm", tmp_path / "data"
+    memory.mkdir()
+    folder = in_memory(data, memory)
+    assert (folder.parent, folder.stat().st_mode & 0o777) == (memory, 0o700)
+    assert in_memory(data, memory) == folder
+    assert not data.exists()
+
+
+def test_metrics_go_to_the_data_folder_where_memory_cannot_be_had_or_trusted(tmp_path):
+    memory, data = tmp_path / "shm", tmp_path / "data"
+    assert in_memory(data, memory) == data / "run"
+    memory.mkdir()
+    (memory / f"magazin-{os.getuid()}").symlink_to(tmp_path)  # planted by another user
+    assert in_memory(data, memory) == data / "run"
+
+
+def test_folders_of_dead_servers_go_and_those_of_living_ones_stay(tmp_path):
+    mine, dead = metrics_folder(tmp_path), tmp_path / "metrics-dead"
+    dead.mkdir()
+    machine, pid, _, random_part = (mine / "owner").read_text().split("|")
+    (dead / "owner").write_text("|".join([machine, pid, "1", random_part]))  # a pid that was used before
+    other = metrics_folder(tmp_path)
+    assert {one.name for one in tmp_path.iterdir()} == {mine.name, other.name}
