@@ -30,8 +30,8 @@ BLOCK = random.Random(1).randbytes(1 << 20)
 
 def blocks(count: int) -> Iterator[bytes]:
     """So many megabytes, no two alike."""
-    for number in range(count):
-        yield number.to_bytes(8, "big") + BLOCK[8:]
+    for place in range(count):
+        yield place.to_bytes(8, "big") + BLOCK[8:]
 
 
 def sections(lab: Lab) -> Iterator[str]:
@@ -84,23 +84,31 @@ def over_http(lab: Lab, plain: Path) -> Iterator[str]:
     (folder / plain.name).write_bytes(plain.read_bytes())
     theirs = lab.start(servers.nginx(folder, writable=True))
 
-    def upload(server: Server, path: str) -> Sample:
+    def timed(server: Server, move: Callable[[], object]) -> Sample:
         cpu, wall = cpu_of(server.pids), time.perf_counter()
-        put(server.address, path, MEGABYTES)
+        move()
         return Sample(MEGABYTES, time.perf_counter() - wall, cpu_of(server.pids) - cpu)
 
     cases = [
-        Case("nginx, to a plain file", lambda: upload(theirs, "/up.bin")),
-        Case("magazin", lambda: upload(ours, "/files/fs/up")),
+        Case("nginx, to a plain file", lambda: timed(theirs, lambda: put(theirs.address, "/up.bin", MEGABYTES))),
+        Case("magazin", lambda: timed(ours, lambda: put(ours.address, "/files/fs/up", MEGABYTES))),
     ]
     about = f"PUT of {MEGABYTES} MiB, one after the other, by the MiB. nginx syncs nothing, Magazin every chunk."
     yield compared(Workload("Files: upload over HTTP", about, cases, lab.rounds))
 
-    served = [("nginx, plain file", theirs, f"/{plain.name}"), ("magazin", ours, "/files/fs/bench")]
-    for title, largest in (("whole files over HTTP", 0), (f"ranges of {load.RANGE:,} bytes", MEGABYTES << 20)):
-        cases = [_load(lab, name, server, path, largest) for name, server, path in served]
-        about = f"{load.CONNECTIONS} kept-alive connections, a file of {MEGABYTES} MiB."
-        yield compared(Workload(f"Files: {title}", about, cases, lab.rounds))
+    cases = [
+        Case("nginx, plain file", lambda: timed(theirs, lambda: receive(theirs.address, f"/{plain.name}"))),
+        Case("magazin", lambda: timed(ours, lambda: receive(ours.address, "/files/fs/bench"))),
+    ]
+    about = f"GET of {MEGABYTES} MiB, one after the other, by the MiB. The client hashes what it gets."
+    yield compared(Workload("Files: download over HTTP", about, cases, lab.rounds))
+
+    about = f"{load.CONNECTIONS} kept-alive connections, random places of {MEGABYTES} MiB."
+    cases = [
+        _ranges(lab, "nginx, plain file", theirs, f"/{plain.name}"),
+        _ranges(lab, "magazin", ours, "/files/fs/bench"),
+    ]
+    yield compared(Workload(f"Files: ranges of {load.RANGE:,} bytes over HTTP", about, cases, lab.rounds))
 
 
 def huge(lab: Lab) -> Iterator[str]:
@@ -174,9 +182,9 @@ def _compared(title: str, about: str, cases: dict[str, Callable[[], int]], lab: 
     return compared(Workload(title, about, measured, lab.rounds))
 
 
-def _load(lab: Lab, name: str, server: Server, path: str, largest: int) -> Case:
+def _ranges(lab: Lab, name: str, server: Server, path: str) -> Case:
     url = f"http://{server.address}{path}"
-    return Case(name, lambda: load.repeat(url, server.pids, lab.seconds, largest=largest))
+    return Case(name, lambda: load.repeat(url, server.pids, lab.seconds, largest=MEGABYTES << 20))
 
 
 def _write(path: Path, hashed: bool) -> int:
