@@ -42,7 +42,7 @@ NEWBORN: Final = HOUR  # µs in which what was announced may still be on its way
 @dataclasses.dataclass
 class SweepReport:
     """Counts of one run. ``skipped`` is true when another sweep was running; ``bytes`` are those of ``originals``;
-    ``blobs`` are unfinished tries of originals that stay."""
+    ``blobs`` are unfinished tries that had left bytes."""
 
     skipped: bool = False
     dry_run: bool = False
@@ -200,8 +200,8 @@ class Sweep:
             changed: Row = {name: value for name, value in row.items() if name != "rev"}
             if self._store.commit(ORIGINALS, (original_id,), [Put(changed, row["rev"])]):
                 break
+        self._report.blobs += self._blobs.has(original_id, attempt)
         attempts.erase(self._store, self._blobs, original_id, attempt)
-        self._report.blobs += row is not None  # else they went with their original
 
     def generation(self, generation: str, context: str) -> None:
         """Detach the references of a generation that its context no longer names."""
@@ -255,12 +255,15 @@ class Sweep:
                     released |= self._count_generation(*name.split("/", 1))
                 elif kind == Litter.BLOB and is_due:
                     original_id, attempt = name.split("/", 1)
-                    found = self._store.get(ORIGINALS, (original_id,), ("attempt", "trying"))
-                    self._report.blobs += found is not None and attempt not in (found["attempt"], found["trying"])
+                    self._report.blobs += self._is_left_over(original_id, attempt)
                 elif kind == Litter.ORIGINAL and is_due:
                     names.add(name)
         for name in names | released | set(self._all_originals() if full else ()):
             self._count_original(name, grace, name in released)
+
+    def _is_left_over(self, original_id: str, attempt: str) -> bool:
+        row = self._store.get(ORIGINALS, (original_id,), ("attempt", "trying"))
+        return (row is None or attempt not in (row["attempt"], row["trying"])) and self._blobs.has(original_id, attempt)
 
     def _count_generation(self, generation: str, context: str) -> set[str]:
         """The originals that the references of a dead generation would be released from."""

@@ -94,6 +94,9 @@ class BlobStore(Protocol):
     def verify(self, blob: Blob) -> Iterator[Damaged]:
         """Every damage there is: of parts, and when these are sound, of the whole's sha256. For checks."""
 
+    def has(self, owner: str, attempt: str) -> bool:
+        """Whether anything is stored under this key, whole or half."""
+
     def erase(self, owner: str, attempt: str) -> None:
         """Remove what is stored under this key, whole or half, for ever. Idempotent."""
 

@@ -88,9 +88,12 @@ class ChunkBlobs:
             raise ValueError(f"part {part} of blob {blob.owner}/{blob.attempt} is one of its own")
         self._store.delete(self._table, (blob.owner, blob.attempt, self.bucket_of(part), part))
 
+    def has(self, owner: str, attempt: str) -> bool:
+        return self._has_bucket(owner, attempt, 0)
+
     def erase(self, owner: str, attempt: str) -> None:
         bucket = 0
-        while self._store.read(self._table, (owner, attempt, bucket), limit=1, columns=self._table.clustering):
+        while self._has_bucket(owner, attempt, bucket):
             bucket += 1
         self.erase_buckets(owner, attempt, bucket)
 
@@ -98,6 +101,9 @@ class ChunkBlobs:
         """Erase the buckets up to and with ``last``."""
         for bucket in range(last, -1, -1):
             self._store.erase(self._table, (owner, attempt, bucket))
+
+    def _has_bucket(self, owner: str, attempt: str, bucket: int) -> bool:
+        return bool(self._store.read(self._table, (owner, attempt, bucket), limit=1, columns=self._table.clustering))
 
     def scan(self) -> Iterator[Found]:
         before: Key | None = None

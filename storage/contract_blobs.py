@@ -191,8 +191,11 @@ class BlobWriteContract:
         found = list(blobs.scan())
         assert {(one.owner, one.attempt) for one in found} == kept | {half}
         assert all(one.age is None or -60_000_000 < one.age < 3_600_000_000 for one in found)
+        assert all(blobs.has(*key) for key in (*kept, half))
+        assert not blobs.has(gone.owner, gone.attempt)
         writer.abort()
         assert {(one.owner, one.attempt) for one in blobs.scan()} == kept
+        assert not blobs.has(*half)
 
     def test_a_killed_writer_leaves_nothing_visible(self, blobs: BlobStore, child: str | None) -> None:
         if child is None:

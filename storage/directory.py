@@ -81,6 +81,12 @@ class DirectoryBlobs:
         if sound and whole.hexdigest() != blob.sha256:
             yield WrongChecksum(blob.owner, blob.attempt, -1, "the whole doesn't match its sha256")
 
+    def has(self, owner: str, attempt: str) -> bool:
+        place = self._place(owner, attempt)
+        self._check_mounted()
+        with _translated():
+            return any(path.exists() for path in _files(place))
+
     def erase(self, owner: str, attempt: str) -> None:
         place = self._place(owner, attempt)
         self._check_mounted()
@@ -225,10 +231,15 @@ def _beside(place: Path, ending: str) -> Path:
     return place.with_name(place.name + ending)
 
 
+def _files(place: Path) -> tuple[Path, ...]:
+    """What one blob may consist of."""
+    return _beside(place, ".partial"), place, _beside(place, ".sums")
+
+
 def _unlink(place: Path) -> bool:
     """Whether there was anything."""
     found = False
-    for path in (_beside(place, ".partial"), place, _beside(place, ".sums")):
+    for path in _files(place):
         with suppress(FileNotFoundError):
             path.unlink()
             found = True

@@ -151,7 +151,12 @@ def test_a_dry_run_foretells_what_a_run_does(domain, grace):
     old = stored(domain, "http://a.example/old")
     domain.claim()  # nothing is due
     domain.attach("http://a.example/cut")
-    domain.claim()
+    claim = domain.claim()
+    with domain.blobs.create(claim.original.original_id, claim.attempt) as writer:
+        writer.write(b"half of it")
+        writer.commit()
+    domain.attach("http://a.example/nothing")
+    domain.claim()  # a try that leaves nothing behind
     domain.pass_(3 * DAY)
     domain.also("two").work()
     domain.references.detach(old.reference_id)
@@ -163,6 +168,7 @@ def test_a_dry_run_foretells_what_a_run_does(domain, grace):
     would, did = domain.sweep.run(grace, dry_run=True, full=True), domain.sweep.run(grace, full=True)
     assert {name: getattr(would, name) for name in names[:-1]} == {name: getattr(did, name) for name in names[:-1]}
     assert (would.originals, would.references, would.contexts) == ((1, 4, 1) if grace else (5, 4, 1))
+    assert would.blobs == 1
     assert bool(would.young) == bool(did.young) == bool(grace)
 
 
