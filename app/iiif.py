@@ -31,18 +31,18 @@ LD_JSON: Final = "application/ld+json"
 CONTEXTS: Final = {2: "http://iiif.io/api/image/2/context.json", 3: "http://iiif.io/api/image/3/context.json"}
 JSON_LD: Final = 'rel="http://www.w3.org/ns/json-ld#context"; type="application/ld+json"'
 
+Segments = tuple[int, str, str, str, str]
+"""Version, region, size, rotation, quality and format."""
+
 parsed = lru_cache(maxsize=4096)(requests.parse)
 
 
 @lru_cache(maxsize=4096)
-def cropped(request: requests.Request, picture: tuple[int, int]) -> tuple[int, int]:
+def ordered(segments: Segments, picture: tuple[int, int], most: Bounds, public: int) -> Order:
+    """What a request comes to. Kept by its text: exact arithmetic takes its time, and so does a hash of fractions."""
+    request = parsed(*segments)
     crop = request.region.crop(*picture)
-    return crop.width, crop.height
-
-
-@lru_cache(maxsize=4096)
-def resolved(request: requests.Request, picture: tuple[int, int], most: Bounds) -> Order:
-    return request.resolve(*picture, most)
+    return request.resolve(*picture, Grant(public).bounds(most, picture, (crop.width, crop.height)))
 
 
 class Base:
@@ -70,7 +70,7 @@ class Info:
         name = identifiers.parse(identifier)
         original, grant = self._images.find(name)
         picture = self._images.dimensions(original, name.page)
-        most = self._images.bounds(picture, grant, picture)
+        most = grant.bounds(self._images.bounds(picture), picture, picture)
         where = address(req, self._base_url, self._version, name)
         rights = original.rights or self._rights or None
         data, tag = written(self._version, where, picture, most, rights, grant.finest(picture))
@@ -104,13 +104,14 @@ class Image:
     ) -> None:
         name = identifiers.parse(identifier)
         # what is malformed needs no look at the store
-        request = parsed(self._version, region, size, rotation, file)
+        segments = (self._version, region, size, rotation, file)
+        request = parsed(*segments)
         output = outputs().get(request.format)
         if output is None:
             raise bad_field("format", f"expected one of {', '.join(outputs())}")
         original, grant = self._images.find(name)
         picture = self._images.dimensions(original, name.page)
-        order = resolved(request, picture, self._images.bounds(picture, grant, cropped(request, picture)))
+        order = ordered(segments, picture, self._images.bounds(picture), grant.public)
         max_age = age(self._max_age, grant)
         validators = Validators(
             tag_of(self._images.key(original, order, name.page, grant.mark)), validators_of(original).modified

@@ -45,9 +45,9 @@ class Images:
         reference, original = self._lookup.found_image(name.reference_id)
         return original, self._grants.of(name, reference)
 
-    def bounds(self, picture: tuple[int, int], grant: Grant, crop: tuple[int, int]) -> Bounds:
-        """What no rendition of this part of a picture goes beyond."""
-        return grant.bounds(self._limits.bounds(*picture), picture, crop)
+    def bounds(self, picture: tuple[int, int]) -> Bounds:
+        """What no rendition of a picture goes beyond, whoever asks."""
+        return self._limits.bounds(*picture)
 
     def dimensions(self, original: Original, page: int) -> tuple[int, int]:
         """Width and height of a page in pixels, as displayed. NoSuchPage."""

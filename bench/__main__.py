@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from bench import files, growth, ingest, originals, table, thumbnails, warm
+from bench import files, growth, ingest, originals, table, thumbnails, tiles, warm
 from bench.lab import Lab, Missing
 from imaging.libvips import configure
 
 WORKLOADS: dict[str, Callable[[Lab], Iterator[str]]] = {
     "ingest": ingest.sections,
     "thumbnails": thumbnails.sections,
+    "tiles": tiles.sections,
     "warm": warm.sections,
     "originals": originals.sections,
     "growth": growth.sections,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from imaging import region, rotation, size
@@ -70,16 +71,20 @@ class Order:
     size_v2: str
     size_v3: str
 
-    @property
+    @cached_property
     def key(self) -> str:
         """One for all spellings in both versions."""
         return self._text(f"{self.size[0]},{self.size[1]}")
 
     def canonical(self, version: int) -> str:
         """The canonical form of the request's path."""
-        return self._text(self.size_v2 if version == 2 else self.size_v3)
+        return self._canonical[version]
 
-    @property
+    @cached_property
+    def _canonical(self) -> dict[int, str]:
+        return {2: self._text(self.size_v2), 3: self._text(self.size_v3)}
+
+    @cached_property
     def plain(self) -> bool:
         """Neither turned nor mirrored, in the default quality, as a JPEG."""
         return self.rotation == Rotation() and self.quality is Quality.DEFAULT and self.format == "jpg"

@@ -18,7 +18,7 @@ from imaging.outputs import outputs
 from imaging.picture import inspect
 from imaging.render import render
 from imaging.request import parse
-from tests.imaging_files import Counting, distance, gray_tiff, opened, photo, quarters, saved, tiff
+from tests.imaging_files import Counting, distance, gif_of, gray_tiff, opened, photo, quarters, saved, tiff
 
 FINE = Encoding(quality=95)
 
@@ -295,6 +295,16 @@ class TestPages:
         with pytest.raises(NoSuchPage):
             inspect(io.BytesIO(data), Limits(), page=4)
 
+    def test_one_page_of_a_pdf_is_read_and_not_the_whole_file(self):
+        images = [Image.effect_noise((900, 900), 90).convert("RGB") for _ in range(20)]
+        out = io.BytesIO()
+        images[0].save(out, "PDF", save_all=True, append_images=images[1:], quality=95)
+        reader = Counting(out.getvalue())
+        assert len(out.getvalue()) > 12_000_000
+        assert inspect(reader, Limits(), page=11).pages == 20
+        # through blocks with read-ahead; what is small enough for one go is read in one
+        assert reader.bytes_read < 0.25 * len(out.getvalue())
+
     def test_a_huge_page_of_a_pdf_is_drawn_smaller(self):
         data = made(saved(Image.new("L", (10, 10)), "PNG"), "full/max/0/default.pdf").replace(b"10 10]", b"9000 9000]")
         picture = inspect(io.BytesIO(data), Limits())
@@ -322,6 +332,13 @@ def test_bombs_in_jpeg_2000_are_refused_from_the_header():
     data[8:16] = struct.pack(">II", 60_000, 60_000)
     with pytest.raises(Exception, match="beyond the limit"):
         inspect(io.BytesIO(bytes(data)), Limits())
+
+
+def test_of_a_gif_of_100000_frames_the_first_is_shown_and_nothing_behind_it_read():
+    reader = Counting(gif_of(100_000))
+    wanted = parse(3, "full", "max", "0", "default.png").resolve(8, 8, Limits().bounds(8, 8))
+    assert opened(render(reader, wanted, Limits(), FINE)).size == (8, 8)
+    assert reader.bytes_read < len(reader.getvalue()) / 4
 
 
 def test_a_gray_tiff_stays_gray():
