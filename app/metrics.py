@@ -43,7 +43,7 @@ class Metrics:
         )
         self._streams = Counter(
             "magazin_http_streams",
-            "Originals, by how sending ended: whole, gone (the client left); for damage or a failing store: failed "
+            "Originals and files, by how sending ended: whole, gone (the client left); for damage or a failing store: failed "
             "(before the first byte) or cut.",
             ("end",),
             registry=self._registry,

@@ -17,7 +17,7 @@ from storage.interface import Store
 
 Pattern: TypeAlias = str | re.Pattern[str]
 LONGEST_PATTERN: Final = 1000  # characters
-LOOKS: Final = 5000  # files that one page looks at
+LOOKS: Final = 5000
 
 Fits: TypeAlias = Callable[[FileRecord], bool]
 
@@ -31,8 +31,10 @@ class Page:
 
 
 class Search:
-    def __init__(self, store: Store, tables: BucketTables, index: Index) -> None:
-        self._store, self._files, self._index = store, tables.files, index
+    """``looks``: files that one page looks at, at most."""
+
+    def __init__(self, store: Store, tables: BucketTables, index: Index, looks: int = LOOKS) -> None:
+        self._store, self._files, self._index, self._looks = store, tables.files, index, looks
 
     def find(
         self,
@@ -83,7 +85,7 @@ class Search:
             if fits(record):
                 files.append(record)
             after = (record.filename, record.finished_at or 0, record.id)
-            if looks == LOOKS:
+            if looks == self._looks:
                 return Page(files, after)
         return Page(files, None)
 

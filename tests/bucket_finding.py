@@ -6,6 +6,7 @@ import pytest
 
 from storage.bucket import Bucket
 from storage.bucket_errors import FileExists, NoFile
+from storage.bucket_find import Search
 from storage.bucket_index import above, below
 from storage.bucket_tables import tables_of
 from storage.ids import Ids
@@ -130,13 +131,13 @@ class FindContract(BucketSetting):
             put(own, letter)
         assert [one.filename for one in own.page(limit=9, after=page.after).files] == ["e", "f", "g", "h"]
 
-    def test_a_page_does_bounded_work(self, own, monkeypatch):
-        monkeypatch.setattr("storage.bucket_find.LOOKS", 3)
+    def test_a_page_does_bounded_work(self, store, own):
+        search = Search(store, tables_of(own.name), own._index, looks=3)
         for number in range(8):
             put(own, f"{number}")
         found, pages, after = [], 0, None
         while pages == 0 or after is not None:
-            page = own.page(pattern="[07]", after=after, limit=5)
+            page = search.page(filename=None, prefix="", pattern="[07]", after=after, limit=5)
             found += [one.filename for one in page.files]
             after, pages = page.after, pages + 1
         assert (found, pages) == (["0", "7"], 3)

@@ -161,14 +161,6 @@ class RepairContract(BucketSetting):
 
         assert own.check(older_than=0, progress=meanwhile).found == {}
 
-    def test_findings_are_counted_and_not_all_kept(self, own, harm, monkeypatch):
-        monkeypatch.setattr("storage.bucket_check.KEPT", 2)
-        record = put(own, "x", noise(5 * CHUNK))
-        for num in range(5):
-            harm(record, num, "flip", own.name)
-        report = own.check()
-        assert (report.found["damaged"], len(report.findings)) == (5, 2)
-
     def test_an_upload_that_crashes_at_any_point(self, store, own, open_bucket, clock):
         """Whole or absent, and nothing stays that the sweep doesn't know."""
         data, number = noise(7 * CHUNK), 0

@@ -559,6 +559,7 @@ class RuleContract(BucketSetting):
     def test_rule_19_bounded_concurrency_no_pages_no_single_deletes(self, store, open_bucket, name):
         watched = Watched(store)
         bucket = open_bucket(store=watched, concurrency=4)
+        watched.calls.clear()
         record = put(bucket, name, noise(10 * CHUNK))
         for _ in bucket.pieces(record):
             pass

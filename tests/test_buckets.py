@@ -10,6 +10,7 @@ from ingest.references import References
 from ingest.sweep import Sweep
 from storage.announcements import Litter
 from storage.bucket import Bucket
+from storage.bucket_check import KEPT, Report, Wrong
 from storage.bucket_errors import FileNotReady, NoBucket, NoFile
 from storage.bucket_record import FileRecord, Status, check_chunk_size, check_filename, check_id, check_metadata
 from storage.bucket_tables import NAME, tables_of
@@ -204,3 +205,11 @@ def test_ready_is_not_missing():
 def test_what_can_not_be_a_concurrency(store, concurrency):
     with pytest.raises(ValueError, match="concurrency"):
         Bucket(store, concurrency=concurrency)
+
+
+def test_findings_are_all_counted_and_not_all_kept():
+    report = Report()
+    for number in range(KEPT + 5):
+        report.add(Wrong.EXTRA, f"{number}", "", number > 0)
+    assert (report.found, report.repaired, len(report.findings)) == ({"extra": 1005}, {"extra": 1004}, 1000)
+    assert not report.is_sound
