@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from app.problems import bad_field, not_found, not_ready
-from ingest.records import BadContext, Original, Reference, Status, check_context
+from ingest.records import REFERENCE_ID, BadContext, Original, Reference, Status, check_context
 from ingest.references import References
 from storage.ids import Clock
 
-ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
 SOON: Final = 2  # seconds: the wait for a download under way
 LATEST: Final = 3600
 
 
 def check_id(reference_id: str) -> str:
-    if not ID.fullmatch(reference_id):
+    if not REFERENCE_ID.fullmatch(reference_id):
         raise bad_field("reference_id", "expected 1 to 64 of A-Z a-z 0-9 -")
     return reference_id
 

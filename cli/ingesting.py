@@ -20,11 +20,12 @@ from cli.progress import bar
 from cli.settings import Settings
 from cli.wiring import Magazin
 from ingest.bulk import Bulk, Summary
-from ingest.entries import Entry, entries
+from ingest.entries import Entry, entries, lines
 from ingest.fetch.url import mask
 from ingest.localfiles import files
 
 SHOWN = 20  # failures, for people
+HOW_TO_TAKE_FILES = "files and folders themselves are taken in with --allow-files"
 
 
 @click.command()
@@ -106,33 +107,41 @@ def chained(sources: tuple[str, ...], context: str, allow_files: bool, stack: Ex
         path = Path(source)
         if source == "-":
             stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="surrogateescape")
-            opened.append(entries(stream, context))
+            opened.append(entries(lines(stream), context))
         elif allow_files and (path.is_dir() or (path.is_file() and not is_list(path))):
             opened.append(Entry(number, str(file), context) for number, file in enumerate(files(path), 1))
         else:
             try:
                 text: TextIO = stack.enter_context(path.open(encoding="utf-8", errors="surrogateescape"))
+                if path.is_file() and b"\0" in begin(path):
+                    raise click.ClickException(f"{source}: no list of URLs; {HOW_TO_TAKE_FILES}")
+            except IsADirectoryError as error:
+                raise click.ClickException(f"{source}: a folder; {HOW_TO_TAKE_FILES}") from error
             except OSError as error:
                 raise click.ClickException(f"{source}: {error.strerror}") from error
-            opened.append(entries(text, context))
+            opened.append(entries(lines(text), context))
     return (entry for one in opened for entry in one)
 
 
 def is_list(path: Path) -> bool:
     """Whether a file begins like a list of URLs or paths, rather than being itself what is to be taken in."""
-    with path.open("rb") as file:
-        head = file.read(4096)
+    head = begin(path)
     try:
-        lines = head.decode("utf-8").lstrip("\ufeff").splitlines()
+        found_lines = head.decode("utf-8").lstrip("\ufeff").splitlines()
     except UnicodeDecodeError as error:
         if error.start < len(head) - 4:  # else only the last character was cut
             return False
-        lines = head[: error.start].decode("utf-8").splitlines()
-    first = next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
+        found_lines = head[: error.start].decode("utf-8").splitlines()
+    first = next((line.strip() for line in found_lines if line.strip() and not line.startswith("#")), "")
     found = next(iter(entries([first], "x")), None)
     if found is None or found.wrong is not None:
         return "url" in [cell.strip().lower() for cell in first.split(",")]
     return "://" in found.url or first.startswith("{") or Path(found.url).exists()
+
+
+def begin(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4096)
 
 
 def note(summary: Summary) -> str:
@@ -158,7 +167,7 @@ def report(summary: Summary, as_json: bool) -> None:
     for one in summary.failures[:SHOWN]:
         say(f"line {one.entry.line}: {one.status} {mask(one.entry.url)}: {one.reason}")
     if len(summary.failures) > SHOWN:
-        say("… and more failures; magazin status --failures shows them")
+        say("… and more; --json lists the first thousand")
     say(
         f"{summary.total} entries: {summary.stored} stored, {summary.present} were there already, "
         f"{summary.retry} to be tried again, {summary.error} failed, {summary.invalid} invalid"

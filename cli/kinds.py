@@ -49,6 +49,8 @@ SIZES = {"": 1, "b": 1} | {
     for suffix, base in (("", 1000), ("b", 1000), ("ib", 1024))
 }
 SPANS = {"": 1.0, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+LARGEST = 2**62  # bytes; what stores and file systems count in
+LONGEST = 100 * 365 * 86400.0  # seconds; what clocks in microseconds can be moved by
 SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)\s*")
 
 
@@ -87,7 +89,10 @@ def _size(raw: Any) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", _text(raw).strip().lower().replace("_", ""))
     if match is None:
         raise ValueError
-    return int(float(match[1]) * SIZES[match[2]]) if "." in match[1] else int(match[1]) * SIZES[match[2]]
+    size = int(float(match[1]) * SIZES[match[2]]) if "." in match[1] else int(match[1]) * SIZES[match[2]]
+    if size > LARGEST:
+        raise ValueError
+    return size
 
 
 def _write_size(value: int) -> str:
@@ -104,7 +109,10 @@ def _span(raw: Any) -> float:
     found = list(SPAN.finditer(text))
     if not found or "".join(match[0] for match in found) != text:
         raise ValueError
-    return sum(float(match[1]) * SPANS[match[2]] for match in found)
+    seconds = sum(float(match[1]) * SPANS[match[2]] for match in found)
+    if seconds > LONGEST:
+        raise ValueError
+    return seconds
 
 
 def _write_span(value: float) -> str:

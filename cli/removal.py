@@ -11,6 +11,7 @@ import click
 from cli.options import FAILED, Misused, flag, say, with_settings
 from cli.settings import Settings
 from cli.wiring import Magazin
+from ingest.records import REFERENCE_ID, BadContext, check_context
 
 
 @click.command()
@@ -29,6 +30,14 @@ def rm(settings: Settings, contexts: tuple[str, ...], references: tuple[str, ...
     """
     if not contexts and not references:
         raise Misused("name what to remove: --context or --reference")
+    for context in contexts:
+        try:
+            check_context(context)
+        except BadContext as error:
+            raise Misused(str(error)) from None
+    for reference in references:
+        if not REFERENCE_ID.fullmatch(reference):
+            raise Misused(f"reference {reference[:80]!r} must be 1 to 64 of A-Z a-z 0-9 -")
     magazin = Magazin(settings)
     for context in contexts:
         magazin.references.detach_context(context)

@@ -13,13 +13,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 FIELDS: Final = ("url", "context", "mime")
 MIME: Final = re.compile(
     r"(application|audio|font|image|message|model|multipart|text|video)/[A-Za-z0-9!#$&^_.+-]{1,80}"
 )
 LONGEST: Final = 64 * 1024  # characters of one line
+CUT: Final = LONGEST + 1000
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,14 @@ class Entry:
     context: str
     mime: str | None = None
     wrong: str | None = None
+
+
+def lines(stream: TextIO) -> Iterator[str]:
+    """The stream's lines, each cut where it is too long for any entry: what is no list may be one endless line."""
+    while line := stream.readline(CUT):
+        yield line
+        while line and not line.endswith("\n"):
+            line = stream.readline(CUT)
 
 
 def entries(lines: Iterable[str], context: str) -> Iterator[Entry]:

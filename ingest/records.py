@@ -15,6 +15,7 @@ from storage.table import Row
 
 CONTEXT: Final = re.compile(r"[A-Za-z0-9._:~-]{1,255}")
 """A context is one segment of a path."""
+REFERENCE_ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
 class Status(StrEnum):

@@ -122,7 +122,12 @@ def test_ingest_reads_files_and_folders_only_when_allowed(magazin, tmp_path):
     (folder / "b.bin").write_bytes(bytes(range(256)) * 20)
     status, out, err = magazin("ingest", str(folder))
     assert (status, out) == (1, "")
-    assert err == f"Error: {folder}: Is a directory\n"
+    how = "files and folders themselves are taken in with --allow-files"
+    assert err == f"Error: {folder}: a folder; {how}\n"
+    assert magazin("ingest", str(folder / "b.bin"))[::2] == (
+        1,
+        f"Error: {folder / 'b.bin'}: no list of URLs; {how}\n",
+    )
     assert magazin("ingest", "-", text=f"{folder}/a.txt\n")[0] == 1
     assert "2 stored" in magazin("ingest", str(folder), "--allow-files", "--context", "scans")[1]
     assert "1 were there already" in magazin("ingest", str(folder / "b.bin"), "--allow-files", "--context", "scans")[1]
@@ -163,6 +168,10 @@ def test_retry_queues_again(magazin, source):
 def test_rm_and_sweep_leave_nothing(magazin, source, tmp_path):
     magazin("ingest", "-", "--context", "c", text=lines(source, "/a", "/b"))
     assert magazin("rm")[0] == 2
+    for name, value in (("--context", "a/b"), ("--reference", "../x")):
+        status, _, err = magazin("rm", "--context", "c", name, value)
+        assert (status, value in err) == (2, True)
+    assert as_json(magazin("check", "--json"))["references"] == 2  # a mistyped command removes nothing
     assert magazin("rm", "--context", "c") == (0, "", "")
     would = as_json(magazin("sweep", "--grace", "0s", "--dry-run", "--full", "--json"))
     assert (would["dry_run"], would["originals"]) == (True, 2)

@@ -1,8 +1,10 @@
 """What `magazin ingest` reads from lists of its three kinds."""
 
+import io
+
 import pytest
 
-from ingest.entries import Entry, entries
+from ingest.entries import CUT, Entry, entries, lines
 
 
 def read(text, context="dflt"):
@@ -74,6 +76,13 @@ def test_a_cell_without_end_is_told_as_such():
 
 def test_nothing():
     assert read("") == read("\n# nothing\n") == []
+
+
+def test_an_endless_line_is_cut_and_those_behind_it_keep_their_numbers():
+    text = "http://h/a\n" + "x" * (3 * CUT) + "\nhttp://h/b\n"
+    found = list(entries(lines(io.StringIO(text)), "c"))
+    assert [(one.line, one.url[:10]) for one in found] == [(1, "http://h/a"), (2, "x" * 10), (3, "http://h/b")]
+    assert "url must be a text" in found[1].wrong
 
 
 def test_lines_are_read_one_by_one():

@@ -206,3 +206,11 @@ def test_a_file_of_another_shape(tmp_path, toml):
 def test_a_named_file_must_be_there(tmp_path):
     with pytest.raises(SettingsError, match=r"nowhere\.toml: No such file"):
         load(data=tmp_path, config=tmp_path / "nowhere.toml", environ={})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("MAGAZIN_CACHE_SIZE", "9999999999 TiB"), ("MAGAZIN_FETCH_DEADLINE", "99999999999h")]
+)
+def test_what_no_store_and_no_clock_can_count_is_refused(tmp_path, name, value):
+    with pytest.raises(SettingsError, match="wants a"):
+        settings(tmp_path, environ={name: value})
