@@ -43,8 +43,8 @@ class Metrics:
         )
         self._streams = Counter(
             "magazin_http_streams",
-            "Originals and files, by how sending ended: whole, gone (the client left); for damage or a failing store: failed "
-            "(before the first byte) or cut.",
+            "Originals and files, by how sending ended: whole, gone (the client left); for damage or a failing store: "
+            "failed (before the first byte) or cut.",
             ("end",),
             registry=self._registry,
         )

@@ -12,7 +12,7 @@ from storage.bucket_errors import CorruptFile, NoFile
 from storage.bucket_tables import tables_of
 from storage.schema import CANDIDATES
 from tests.bucket_rules import put, ways_to_read, whole
-from tests.bucket_setting import CHUNK, HOUR, BucketSetting, all_rows, chunk_rows, noise, nothing_left
+from tests.bucket_setting import CHUNK, HOUR, BucketSetting, Watched, all_rows, chunk_rows, noise, nothing_left
 
 
 class Shy:
@@ -78,6 +78,21 @@ class MistakeContract(BucketSetting):
         assert whole(bucket, second.record) == noise(500, 2) + noise(500, 3)
         keys = [tables_of("shared").chunks.key_of(row) for row in all_rows(store, tables_of("shared").chunks)]
         assert len(set(keys)) == len(keys)
+
+    def test_a_removal_never_takes_the_next_file_of_its_id(self, store, open_bucket, own, name):
+        """While one removes a file, another does so too, and the id is used again."""
+
+        class Slow(Watched):
+            def _note(self, verb, table, what):
+                if verb == "erase" and not self.calls:
+                    self.calls.append("once")
+                    own.delete(file_id, hard=True)
+                    put(own, name, b"the next", file_id=file_id)
+
+        file_id = put(own, name, noise(500)).id
+        open_bucket(own.name, Slow(store)).delete(file_id, hard=True)
+        assert whole(own, own.get(file_id)) == b"the next"
+        assert own.check().found == {}
 
     @pytest.mark.parametrize("num", [0, 1, 2])
     def test_mistake_an_empty_chunk_looped_the_reader_for_ever(self, bucket, name, harm, num):

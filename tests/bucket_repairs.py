@@ -198,6 +198,8 @@ class RepairContract(BucketSetting):
             record = put(own, "x", noise(1000))
             if soft_first:
                 own.delete(record.id)
+            for row in all_rows(store, CANDIDATES):  # as the sweep has done long since
+                store.delete(CANDIDATES, CANDIDATES.key_of(row))
             watched = Watched(store)
             bucket = open_bucket(own.name, watched)
             _ = bucket._states
