@@ -84,6 +84,14 @@ class TestPublicWidth:
         for path in ("full/1001,", "0,0,512,512/512,", "0,0,400,400/101,", "0,0,10,10/^300,", "pct:0,0,50,50/501,"):
             bounded.get(f"{base}/{path}/0/default.jpg", status=400)
 
+    def test_every_tile_that_is_told_is_given(self, stock):
+        identifier = stock.put_image(3001, 900)
+        bounded = app(stock, public_width=751)
+        assert bounded.get(f"/iiif/3/{identifier}/info.json").json["tiles"][0]["scaleFactors"] == [4, 8]
+        for part, size in (("0,0,2048,900", (512, 225)), ("2048,0,953,900", (239, 225))):
+            path = f"/iiif/3/{identifier}/{part}/{size[0]},{size[1]}/0/default.jpg"
+            assert size_of(bounded.get(path).body)[1] == size
+
     def test_the_original_and_the_older_form_are_no_way_around(self, stock):
         identifier = stock.put_image(4000, 2000)
         bounded = app(stock, public_width=1000)

@@ -226,6 +226,7 @@ def test_a_pyramid_goes_with_its_original_and_with_a_try_that_nobody_names(libra
     def kept():
         return {one.attempt for one in library.blobs.scan() if one.owner == original.original_id}
 
+    assert library.check.run().unnamed == 1
     library.sweep.blob(original.original_id, "lost")
     assert kept() == {original.attempt, f"{original.attempt}-pyramid"}
     library.sweep._erase(original)
