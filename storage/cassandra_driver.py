@@ -180,6 +180,7 @@ def cluster(options: Options, suspects: Suspects) -> Cluster:
         reconnection_policy=ExponentialReconnectionPolicy(0.5, 10),
         connect_timeout=timeout / 2,
         control_connection_timeout=timeout / 2,
+        max_schema_agreement_wait=45,
         idle_heartbeat_interval=5,
         idle_heartbeat_timeout=5,
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from storage.cassandra_cql import keyspace_text, state_text
 from storage.cassandra_session import Sessions
 from storage.cassandra_statements import TYPES, Statements, quoted
-from storage.errors import SchemaMismatch, StoreError, Unavailable
+from storage.errors import SchemaMismatch, StoreError, Unavailable, Unknown
 from storage.table import Kind, Table
 
 
@@ -131,9 +131,8 @@ class Schema:
     def _lock(self) -> Iterator[None]:
         """One at a time: two nodes that make a table at once may make two of one name."""
         owner = os.urandom(8).hex()
-        take = f"INSERT INTO {self._state} (name, owner) VALUES ('lock', %s) IF NOT EXISTS USING TTL {LOCK}"
         for _ in range(LOCK):
-            if self._sessions.execute(take, owner).one()[0]:
+            if self._take(owner):
                 break
             self._sleep(1.0)
         else:
@@ -143,6 +142,15 @@ class Schema:
         finally:
             with suppress(StoreError):  # it ends by itself
                 self._sessions.execute(f"DELETE FROM {self._state} WHERE name = 'lock' IF owner = %s", owner)
+
+    def _take(self, owner: str) -> bool:
+        take = f"INSERT INTO {self._state} (name, owner) VALUES ('lock', %s) IF NOT EXISTS USING TTL {LOCK}"
+        try:
+            answer = self._sessions.execute(take, owner)
+        except (Unknown, SchemaMismatch):  # the next answer tells; a node may not know the table yet
+            return False
+        row = dict(zip(answer.column_names, answer.one(), strict=True))
+        return bool(row["[applied]"] or row["owner"] == owner)
 
 
 def _shape(columns: Sequence[tuple[str, str, int, str]]) -> Shape:

@@ -50,6 +50,10 @@ LOGBACK = """<configuration>
 """
 
 JVM = "-Xms512m -Xmx512m -Xss512k -XX:MaxDirectMemorySize=256m -XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError"
+DURABLE = ("-XX:TieredStopAtLevel=1",)
+"""It starts in 9 s of CPU time and not in 15, and runs slower than it could."""
+QUICK = (*DURABLE, "-Dcassandra.test.flush_local_schema_changes=false")
+"""Tables are made in a third of the time, and forgotten by a node that is killed."""
 # What Cassandra's own jvm17-server.options opens to it.
 EXPORTS = """
 java.base/java.lang.ref java.base/jdk.internal.misc java.base/jdk.internal.ref java.base/sun.nio.ch java.sql/java.sql
@@ -213,7 +217,6 @@ class Node:
             "-Dcassandra.ring_delay_ms=2000",
             "-Dcassandra.skip_wait_for_gossip_to_settle=0",
             "-Dcassandra.superuser_setup_delay_ms=0",
-            "-Dcassandra.test.flush_local_schema_changes=false",  # each table in a third of the time
             "-cp",
             f"{conf}:{jars()}/*",
             "org.apache.cassandra.service.CassandraDaemon",
@@ -224,8 +227,7 @@ class Cluster:
     """``nodes`` servers that know each other, in a folder that doesn't exist yet or was made by another process of
     the same test run: then these share the servers, and the last one to leave ends them.
 
-    ``yaml``: settings over those of the tests. ``jvm``: options; without those given here it starts in 9 s of CPU time
-    and not in 15, and runs slower than it could.
+    ``yaml``: settings over those of the tests. ``jvm``: options, QUICK or DURABLE, or none for benchmarks.
     """
 
     def __init__(
@@ -234,7 +236,7 @@ class Cluster:
         nodes: int = 1,
         *,
         yaml: Mapping[str, object] | None = None,
-        jvm: Sequence[str] = ("-XX:TieredStopAtLevel=1",),
+        jvm: Sequence[str] = QUICK,
     ) -> None:
         java()
         jars()

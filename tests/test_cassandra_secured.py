@@ -19,7 +19,7 @@ from storage.contract_rows import NOTES, PIECES
 from storage.errors import Full, StoreError, Unavailable
 from storage.table import ABSENT, Put
 from tests.cassandra_proxy import Proxy
-from tests.cassandra_server import Cluster
+from tests.cassandra_server import QUICK, Cluster
 from tests.conftest import server
 
 USER, PASSWORD = "magazin", "1 Passwort mit 'Zeichen'"
@@ -59,7 +59,7 @@ def node(tmp_path_factory: pytest.TempPathFactory, files: dict[str, str]) -> Ite
         "data_disk_usage_percentage_fail_threshold": 90,
         "data_disk_usage_max_disk_size": "24MiB",
     }
-    jvm = ("-XX:TieredStopAtLevel=1", "-Dcassandra.disk_usage.monitor_interval_ms=200")
+    jvm = (*QUICK, "-Dcassandra.disk_usage.monitor_interval_ms=200")
     with server(tmp_path_factory.mktemp("secured") / "cassandra", yaml=yaml, jvm=jvm) as cluster:
         yield cluster
 
