@@ -158,12 +158,12 @@ def _running(
             raise RuntimeError(f"{error}; {Path(program[0]).name} said: {said.read()[-2000:].decode()}") from error
         finally:
             process.terminate()
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(20)
-            except subprocess.TimeoutExpired:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)  # a session of its own: nobody else is in it
-                process.wait()
+            with suppress(ProcessLookupError):
+                # what it leaves behind (thumbor its workers); a session of its own: nobody else is in it
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
             if process.stdout is not None:
                 process.stdout.close()
 
