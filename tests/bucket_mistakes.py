@@ -4,12 +4,14 @@ import gc
 import io
 import os
 import threading
+from contextlib import contextmanager
 
 import pytest
 
 from storage.blobs import checksum
 from storage.bucket_errors import CorruptFile, NoFile
 from storage.bucket_tables import tables_of
+from storage.errors import Unknown
 from storage.schema import CANDIDATES
 from tests.bucket_rules import put, ways_to_read, whole
 from tests.bucket_setting import CHUNK, HOUR, BucketSetting, Watched, all_rows, chunk_rows, noise, nothing_left
@@ -219,6 +221,41 @@ class MistakeContract(BucketSetting):
             stream.close()
         assert stream.closed
         assert nothing_left(store, own.name)
+
+    def test_a_completion_of_unknown_outcome_is_not_taken_back(self, store, open_bucket, own, name):
+        """The store can't tell whether it was written; it was. Whoever hears of it must not remove the chunks."""
+
+        class Unsure(Watched):
+            unknown = False
+
+            def __getattr__(self, verb):
+                found = super().__getattr__(verb)
+                if verb != "commit":
+                    return found
+
+                def commit(*args):
+                    outcome = found(*args)
+                    self.unknown = args[2][0].row["status"] == "Complete"
+                    if self.unknown and not self.transactional:
+                        raise Unknown("written or not")
+                    return outcome
+
+                return commit
+
+            @contextmanager
+            def unit(self):
+                with super().unit():
+                    yield
+                if self.unknown and self.transactional:
+                    raise Unknown("written or not")
+
+        unsure = Unsure(store)
+        stream = open_bucket(own.name, unsure).open_upload_stream(name)
+        stream.write(noise(500))
+        with pytest.raises(Unknown):
+            stream.close()
+        assert whole(own, own.get_by_name(name)) == noise(500)
+        assert own.check(older_than=0).found == {}
 
     def test_a_reader_during_a_delete_ends_in_an_error_or_whole(self, own, name):
         data = noise(50 * CHUNK)
