@@ -1,4 +1,4 @@
-"""What stands for an image in an address: ``{reference_id}``, which ``;page=3`` and a signature may follow."""
+"""What stands for an image in an address: ``{reference_id}`` or ``files:{bucket}:{file_id}``, which ``;page=3`` and a signature may follow."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from app.fileimages import IDENTIFIER as FILE
 from app.lookup import check_id
 from app.problems import bad_field
 
@@ -39,4 +40,5 @@ def parse(text: str) -> Identifier:
     if match is None:
         raise bad_field("identifier", "expected a reference's id, then ;page=, then ;until= and ;signature=, if any")
     until = None if match["until"] is None else int(match["until"])
-    return Identifier(check_id(match["id"]), int(match["page"] or 1), until, match["signature"])
+    name = match["id"]
+    return Identifier(name if FILE.fullmatch(name) else check_id(name), int(match["page"] or 1), until, match["signature"])

@@ -4,10 +4,10 @@ original."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import BinaryIO, cast
 
 from app.boxes import Boxes
+from app.fileimages import SHELF, FileImages
 from app.grants import Grant, Grants
 from app.identifier import Identifier
 from app.library import Library
@@ -39,10 +39,14 @@ class Images:
         self._blobs, self._renditions, self._limits = library.blobs, library.renditions, library.limits
         self._lookup, self._metrics, self._boxes = lookup, metrics, boxes
         self._pyramids, self._grants = pyramids, grants
+        self._files = FileImages(library.buckets, library.limits)
 
     def find(self, name: Identifier) -> tuple[Original, Grant]:
         """Problems: 403, 404, 503."""
-        reference, original = self._lookup.found_image(name.reference_id)
+        if name.reference_id.startswith(f"{SHELF}:"):
+            reference, original = self._files.find(name.reference_id)
+        else:
+            reference, original = self._lookup.found_image(name.reference_id)
         return original, self._grants.of(name, reference)
 
     def bounds(self, picture: tuple[int, int]) -> Bounds:
@@ -53,8 +57,7 @@ class Images:
         """Width and height of a page in pixels, as displayed. NoSuchPage."""
         if page == 1:
             return picture_of(original)
-        blob = blob_of(original)
-        return self._renditions.dimensions(blob.sha256, page, lambda: cast(BinaryIO, self._blobs.open(blob)))
+        return self._renditions.dimensions(blob_of(original).sha256, page, lambda: self._open(original))
 
     def key(self, original: Original, order: Order, page: int, mark: Mark | None) -> str:
         """Names the bytes before they are there."""
@@ -62,7 +65,7 @@ class Images:
 
     def data(self, original: Original, order: Order, page: int, mark: Mark | None) -> bytes:
         """The bytes of the rendition. The errors of ``Renditions.image``."""
-        if mark is None and order.plain and order.whole and page == 1:
+        if mark is None and order.plain and order.whole and page == 1 and not self._files.hold(original):
             box = self._boxes.get(original, order.size)
             if box is not None:
                 return box
@@ -75,15 +78,17 @@ class Images:
                 tile = tiles = None
             if tile is not None:
                 return tile
-        blob = blob_of(original)
-        return self._renditions.image(blob.sha256, order, page, self._reader(blob), tiles, mark)
+        sha256 = blob_of(original).sha256
+        return self._renditions.image(sha256, order, page, lambda: self._counted(original), tiles, mark)
 
-    def _reader(self, blob: Blob) -> Callable[[], BinaryIO]:
-        def reader() -> BinaryIO:
-            self._metrics.rendered()
-            return cast(BinaryIO, self._blobs.open(blob))
+    def _counted(self, original: Original) -> BinaryIO:
+        self._metrics.rendered()
+        return self._open(original)
 
-        return reader
+    def _open(self, original: Original) -> BinaryIO:
+        if self._files.hold(original):
+            return cast(BinaryIO, self._files.open(original))
+        return cast(BinaryIO, self._blobs.open(blob_of(original)))
 
 
 def blob_of(original: Original) -> Blob:
