@@ -74,7 +74,7 @@ def test_workers_killed_at_random_moments_leave_everything_consistent(tmp_path):
         last = worker(data)
         assert feeder.wait(240) in (0, 1)  # 1: some ended ERROR, because three workers died at them
         last.terminate()
-        assert last.wait(60) == 0
+        assert last.wait(60) in (0, -signal.SIGTERM)  # all may have been done before it had begun
     status, out, _ = magazin(data, "check", "--json")
     report = json.loads(out)
     assert (status, report["wrong"]) == (0, {}), out
