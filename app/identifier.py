@@ -1,4 +1,6 @@
-"""What stands for an image in an address: ``{reference_id}`` or ``files:{bucket}:{file_id}``, which ``;page=3`` and a signature may follow."""
+"""What stands for an image in an address: ``{reference_id}``, or ``files:{bucket}:{file_id}`` for one in a bucket.
+``;page=3`` and a signature may follow.
+"""
 
 from __future__ import annotations
 
@@ -41,4 +43,6 @@ def parse(text: str) -> Identifier:
         raise bad_field("identifier", "expected a reference's id, then ;page=, then ;until= and ;signature=, if any")
     until = None if match["until"] is None else int(match["until"])
     name = match["id"]
-    return Identifier(name if FILE.fullmatch(name) else check_id(name), int(match["page"] or 1), until, match["signature"])
+    return Identifier(
+        name if FILE.fullmatch(name) else check_id(name), int(match["page"] or 1), until, match["signature"]
+    )

@@ -13,8 +13,9 @@ from storage.bucket_errors import CorruptFile, NoFile
 from storage.bucket_tables import tables_of
 from storage.errors import Unknown
 from storage.schema import CANDIDATES
+from storage.table import Outcome
 from tests.bucket_rules import put, ways_to_read, whole
-from tests.bucket_setting import CHUNK, HOUR, BucketSetting, Watched, all_rows, chunk_rows, noise, nothing_left
+from tests.bucket_setting import CHUNK, HOUR, SECOND, BucketSetting, Watched, all_rows, chunk_rows, noise, nothing_left
 
 
 class Shy:
@@ -256,6 +257,47 @@ class MistakeContract(BucketSetting):
             stream.close()
         assert whole(own, own.get_by_name(name)) == noise(500)
         assert own.check(older_than=0).found == {}
+
+    def test_a_completion_that_was_overtaken_keeps_its_index_rows(self, store, open_bucket, own, name):
+        """The store's conflict means «read and decide»: it was written, and then somebody else changed the metadata."""
+
+        class Overtaken(Watched):
+            def __getattr__(self, verb):
+                found = super().__getattr__(verb)
+                if verb != "commit":
+                    return found
+
+                def commit(*args):
+                    outcome = found(*args)
+                    if args[2][0].row["status"] != "Complete":
+                        return outcome
+                    own.replace_metadata(stream.file_id, "theirs")
+                    return Outcome(False, rows=(None,))
+
+                return commit
+
+        stream = open_bucket(own.name, Overtaken(store)).open_upload_stream(name)
+        stream.write(noise(500))
+        stream.close()
+        assert (stream.record, stream.record.metadata) == (own.get_by_name(name), "theirs")
+        assert list(own.find()) == [stream.record]
+        assert own.check(older_than=0).found == {}
+
+    def test_an_index_row_that_took_too_long_is_put_again(self, store, open_bucket, own, clock, name):
+        """A check may have taken it for stale: a minute is the most between it and its record."""
+
+        class Slow(Watched):
+            def _note(self, verb, table, what):
+                super()._note(verb, table, what)
+                if self.written().count(("put_many", f"{own.name}_file_ix")) == 1:
+                    clock.now += 120 * SECOND
+
+        slow = Slow(store)
+        record = put(open_bucket(own.name, slow), name)
+        assert slow.written().count(("put_many", f"{own.name}_file_ix")) == 2
+        [row] = all_rows(store, tables_of(own.name).file_ix)
+        assert row["naming"] == record.naming
+        assert own.get_by_name(name) == record
 
     def test_a_reader_during_a_delete_ends_in_an_error_or_whole(self, own, name):
         data = noise(50 * CHUNK)
