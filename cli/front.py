@@ -12,10 +12,10 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
-from gunicorn.workers.gthread import ThreadWorker
 
 from cli import lifeline, logs, sources
 from cli.settings import Settings
+from cli.threads import Threads
 from cli.wsgi import application
 
 Wsgi = Callable[..., Any]
@@ -30,21 +30,11 @@ class Lines(Logger):  # type: ignore[misc]
         self.error_log.setLevel(logging.INFO if cfg.loglevel == "debug" else logging.WARNING)
 
 
-class Threads(ThreadWorker):  # type: ignore[misc]
-    """gthread keeps its listening sockets until the last answer is sent; here new connections are refused at once."""
-
-    def set_accept_enabled(self, enabled: bool) -> None:
-        super().set_accept_enabled(enabled)
-        if not enabled and not self.alive:
-            for listener in self.sockets:
-                listener.close()
-
-
 def options(settings: Settings) -> dict[str, Any]:
     """gunicorn's settings from ours; also what etc/gunicorn.conf.py uses."""
     server = settings.server
     return {
-        "worker_class": f"{__name__}.{Threads.__name__}",
+        "worker_class": f"{Threads.__module__}.{Threads.__name__}",
         "logger_class": f"{__name__}.{Lines.__name__}",
         "loglevel": settings.log.level,
         "workers": server.workers,
