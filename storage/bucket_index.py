@@ -72,9 +72,7 @@ class Index:
 
     def stale(self, row: Row, record: FileRecord | None) -> bool:
         """Whether an index row shows no state of its file, whose record this is."""
-        return (
-            record is None or not record.is_listed or (row["naming"], row["status"]) != (record.naming, record.status)
-        )
+        return record is None or not record.is_listed or row["naming"] != record.naming
 
     def _entries(self, record: FileRecord, status: Status) -> list[tuple[Table, Row]]:
         assert record.finished_at is not None

@@ -10,10 +10,26 @@ from storage.bucket_find import Search
 from storage.bucket_index import above, below
 from storage.bucket_tables import tables_of
 from storage.ids import Ids
+from storage.schema import LEASES
 from tests.bucket_rules import put
 from tests.bucket_setting import CHUNK, HOUR, BucketSetting, Ticking, all_rows
 
-NAMES = ["a", "a/b", "a/b/c", "a0", "A", "ä", "日本語.jpg", "a b", "\U0001f409", "\ud7ff\ue000", "%", "'\"", "z" * 300]
+NAMES = [
+    "a",
+    "a/b",
+    "a/b/c",
+    "a0",
+    "A",
+    "ä",
+    "日本語.jpg",
+    "a b",
+    "\U0001f409",
+    "\ud7ff\ue000",
+    "%",
+    "'\"",
+    "z" * 300,
+    "`\U0010ffff!",
+]
 
 
 class FindContract(BucketSetting):
@@ -170,7 +186,13 @@ class FindContract(BucketSetting):
         assert own.get_by_name("stale") == files[4]
         assert len(list(own.find())) == 5 == len(list(own.find(prefix="")))
 
-    def test_a_first_of_its_name(self, own):
+    def test_an_upload_that_is_being_removed_is_not_under_way(self, own):
+        record = own.open_upload_stream("x").record
+        assert [one.id for one in own.find(status="Incomplete")] == [record.id]
+        assert own._states._replace(record, own._states._doomed(record))
+        assert list(own.find(status="Incomplete")) == []
+
+    def test_a_first_of_its_name(self, store, own):
         first, second = own.open_upload_stream("x"), own.open_upload_stream("x")
         second.write(b"second")
         record = first.commit_first()
@@ -182,6 +204,7 @@ class FindContract(BucketSetting):
         own.delete(record.id)
         with own.open_upload_stream("x") as third:
             assert third.commit_first().status == "Complete"
+        assert [row for row in all_rows(store, LEASES) if own.name in row["name"]] == []
         assert len(own.revisions("x")) == 1
 
     def test_a_crashed_first_holds_the_name_until_it_is_cleaned_away(self, own, clock):
@@ -190,7 +213,7 @@ class FindContract(BucketSetting):
         with pytest.raises(FileExists, match="another"):
             own.open_upload_stream("x").commit_first()
         own.sweep(crashed.file_id, 0)
-        own.open_upload_stream("x").commit_first()
+        own.open_upload_stream("x", file_id=crashed.file_id).commit_first()
         assert len(own.revisions("x")) == 1
 
 

@@ -161,6 +161,24 @@ class RepairContract(BucketSetting):
 
         assert own.check(older_than=0, progress=meanwhile).found == {}
 
+    def test_chunks_that_go_while_they_are_looked_at_are_not_unowned(self, store, own, open_bucket):
+        record = put(own, "x", noise(1000))
+
+        class Meanwhile(Watched):
+            def scan(self, table, *args, **more):
+                found = store.scan(table, *args, **more)
+                if table.name == f"{own.name}_chunks":
+                    own.delete(record.id, hard=True)
+                return found
+
+        assert open_bucket(own.name, Meanwhile(store)).check(older_than=0).found == {}
+
+    def test_no_chunk_of_a_file_itself_is_dropped(self, own):
+        record = put(own, "x", noise(1000))
+        with pytest.raises(ValueError, match="one of its own"):
+            own._chunks.of(record).drop_extra(record.blob, 9)
+        assert whole(own, record) == noise(1000)
+
     def test_an_upload_that_crashes_at_any_point(self, store, own, open_bucket, clock):
         """Whole or absent, and nothing stays that the sweep doesn't know."""
         data, number = noise(7 * CHUNK), 0

@@ -526,6 +526,18 @@ class RuleContract(BucketSetting):
                 assert stream.read(size) == plain.read(size)
                 assert stream.tell() == plain.tell()
 
+    def test_rule_18_a_range_is_read_ahead_no_further_than_its_end(self, store, open_bucket, own, name):
+        record = put(own, name, noise(3000))
+        watched = Watched(store)
+        bucket = open_bucket(own.name, watched)
+        for read in (
+            lambda: bucket.open_download_stream(record.id, start=0, end=250).read(),
+            lambda: b"".join(bucket.pieces(record, 0, 250)),
+        ):
+            watched.calls.clear()
+            assert read() == noise(3000)[:250]
+            assert sum(len(what) for verb, _, what in watched.calls if verb == "fetch") == 3
+
     def test_rule_18_images_are_read_through_it(self, bucket, name):
         out = io.BytesIO()
         Image.radial_gradient("L").resize((400, 300)).convert("RGB").save(out, "JPEG", quality=95)
