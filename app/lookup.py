@@ -43,8 +43,7 @@ class Lookup:
         if original.status == Status.OK:
             return found
         if original.status == Status.ERROR:
-            detail = f"The original could not be had: {original.reason or original.outcome or 'no reason is known'}"
-            raise not_found(detail, **_members(original))
+            raise not_found("The original could not be had; the list of its context tells why.", **_members(original))
         wait = SOON
         if original.status == Status.RETRY and original.due is not None:
             wait = min(max(SOON, (original.due - self._clock()) // 1_000_000), LATEST)
@@ -64,5 +63,6 @@ class Lookup:
 
 
 def _members(original: Original) -> dict[str, Any]:
-    members = {"original_status": str(original.status), "outcome": original.outcome, "error": original.reason}
+    """For everyone, so without the reason: it names the source, and what the source's host resolves to."""
+    members = {"original_status": str(original.status), "outcome": original.outcome}
     return {name: value for name, value in members.items() if value is not None}

@@ -44,7 +44,6 @@ PROBLEM: Final[Json] = {
         "field": {"type": "string", "description": "What in the request is wrong."},
         "original_status": {"enum": ["PROCESSING", "OK", "ERROR", "RETRY"]},
         "outcome": {"type": "string"},
-        "error": {"type": "string", "description": "Why the original could not be had."},
     },
 }
 ENTRY: Final[Json] = {
