@@ -19,7 +19,7 @@ PAGE = 500
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """Which originals: all that are given must fit, None fits any."""
+    """Which originals: all that are given must fit, None fits any. Local files never do: no worker reads them."""
 
     context: str | None = None
     host: str | None = None
@@ -29,6 +29,7 @@ class Wanted:
         return (
             original.status in (Status.ERROR, Status.RETRY)
             and not original.retired
+            and not original.url.startswith("file:")
             and self.host in (None, original.host)
             and self.outcome in (None, original.outcome)
         )

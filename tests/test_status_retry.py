@@ -1,8 +1,12 @@
 """What is to do, what failed, and trying it again."""
 
+import pytest
+
 from ingest.fetch.outcome import Outcome
+from ingest.localfiles import NotTaken
 from ingest.retry import Wanted
-from tests.library import HOUR, SECOND, Library, failed
+from storage.schema import ORIGINALS
+from tests.library import HOUR, NEVER, SECOND, Library, failed
 
 
 def test_the_queue_by_host_the_longest_first():
@@ -71,6 +75,15 @@ def test_a_retried_original_begins_with_no_failures():
     (original,) = (one for one in library.queue.waiting() if one.host == "i")
     assert (original.status, original.failures, original.first_failure) == ("PROCESSING", 0, None)
     assert original.due <= library.now
+
+
+def test_retry_leaves_local_files_to_ingest(tmp_path):
+    library = Library()
+    (tmp_path / "a.jpg").write_bytes(b"")
+    with pytest.raises(NotTaken):
+        library.files.put("c", tmp_path / "a.jpg", None, NEVER)
+    assert library.retry.run(Wanted(outcome="EMPTY")) == 0
+    assert [row["status"] for row in library.store.scan(ORIGINALS)[0]] == ["ERROR"]
 
 
 def test_retry_leaves_what_a_sweep_is_taking():
