@@ -126,6 +126,12 @@ def test_the_refusal_of_a_large_upload_arrives(port, host, headers, status):
         assert connection.getresponse().status == status
 
 
+def test_a_body_without_a_length_is_refused(port, host, bucket):
+    answer = exchange(port, f"PUT /files/fs/none HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 411 ")
+    assert bucket.revisions("none") == []
+
+
 def test_a_client_that_waits_for_100(port, host):
     with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as raw:
         head = f"PUT /files/fs/expect HTTP/1.1\r\nHost: {host}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
