@@ -6,7 +6,7 @@ import re
 
 import cassandra
 from cassandra.cluster import NoHostAvailable
-from cassandra.connection import ConnectionBusy, ConnectionException
+from cassandra.connection import ConnectionBusy, ConnectionException, ConnectionShutdown
 from cassandra.pool import NoConnectionsAvailable
 from cassandra.protocol import ErrorMessage, OverloadedErrorMessage, RequestValidationException
 
@@ -24,6 +24,14 @@ def is_busy(error: Exception) -> bool:
     if isinstance(error, NoHostAvailable):
         return bool(reasons := _reasons(error)) and all(is_busy(one) for one in reasons)
     return isinstance(error, ConnectionBusy | NoConnectionsAvailable | OverloadedErrorMessage)
+
+
+def is_broken(error: Exception) -> bool:
+    """What was sent got lost. Nodes that speculation asked too may still be at work on it: the driver gives up when
+    there is no further node to ask."""
+    if isinstance(error, NoHostAvailable):
+        return any(is_broken(one) for one in _reasons(error))
+    return isinstance(error, (*_BEGUN, ConnectionShutdown)) and not isinstance(error, cassandra.Unavailable)
 
 
 def is_refused(error: Exception) -> bool:

@@ -1,4 +1,5 @@
-"""The way of one request: bound, let through, sent, and tried again when a node was too busy to begin with it."""
+"""The way of one request: bound, let through, sent, and tried again when a node was too busy to begin with it, or when
+it got lost and may be sent twice."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from cassandra.cluster import ResponseFuture, ResultSet
 from cassandra.query import BatchStatement, BatchType
 
 from storage import cassandra_driver as driver
-from storage.cassandra_errors import is_busy, translated
+from storage.cassandra_errors import is_broken, is_busy, translated
 from storage.cassandra_session import Live, Sessions
 
 SMALL = 8 << 10  # bytes that a request weighs at least, so that they are bounded in number too
@@ -61,8 +62,9 @@ class Batch(Request):
 class Pending:
     """A request under way. Made when there is room for it; raises StoreErrors when it can't be sent."""
 
-    def __init__(self, sessions: Sessions, request: Request) -> None:
-        self._sessions, self._request = sessions, request
+    def __init__(self, sessions: Sessions, request: Request, clock: Callable[[], float] = time.monotonic) -> None:
+        self._sessions, self._request, self._clock = sessions, request, clock
+        self._end = clock() + sessions.options.request_timeout
         self._live, self._future = self._begin()
 
     def result(self, *, writing: bool = False) -> ResultSet:
@@ -80,7 +82,7 @@ class Pending:
             except Exception as error:
                 if hasattr(error, "last_host"):  # nobody answered in time
                     self._suspect(self._future.attempted_hosts)
-                if not pause or not is_busy(error):
+                if not pause or not self._may_go_again(error):
                     raise
             else:
                 *others, _ = self._future.attempted_hosts
@@ -89,6 +91,10 @@ class Pending:
             time.sleep(pause * random.uniform(0.5, 1.0))
             self._live, self._future = self._begin()
         raise AssertionError("the last try returns or raises")
+
+    def _may_go_again(self, error: Exception) -> bool:
+        lost = self._request.profile != driver.ONCE and self._clock() < self._end and is_broken(error)
+        return lost or is_busy(error)
 
     def _begin(self) -> tuple[Live, ResponseFuture]:
         live, request = self._sessions.live(), self._request
