@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import pytest
 
@@ -12,10 +13,17 @@ from tests.tree import Tree
 LIMIT = 100 << 20  # bytes beyond what was in use before
 
 
+@pytest.fixture
+def data(tmp_path):
+    """Not left to pytest, which would keep gigabytes for three runs."""
+    yield tmp_path / "data"
+    shutil.rmtree(tmp_path / "data")
+
+
 @pytest.mark.stress
 @pytest.mark.parametrize("megabytes", [files.HUGE])
-def test_memory_stays_flat(tmp_path, megabytes):
-    with Tree(tmp_path / "data", "--no-worker", environ={"MAGAZIN_ACCESS_OPEN_WRITES": "loopback"}) as tree:
+def test_memory_stays_flat(data, megabytes):
+    with Tree(data, "--no-worker", environ={"MAGAZIN_ACCESS_OPEN_WRITES": "loopback"}) as tree:
         address = f"127.0.0.1:{tree.port}"
         files.put(address, "/files/fs/warm", 32)
         files.receive(address, "/files/fs/warm")
