@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from bench import files, growth, ingest, originals, table, thumbnails, tiles, warm
+from bench import cassandra, files, growth, ingest, originals, table, thumbnails, tiles, warm
 from bench.lab import Lab, Missing
 from imaging.libvips import configure
 
@@ -23,15 +23,18 @@ WORKLOADS: dict[str, Callable[[Lab], Iterator[str]]] = {
     "growth": growth.sections,
     "files": files.sections,
     "huge": files.huge,
+    "cassandra": cassandra.sections,
 }
-ON_DEMAND = ("huge",)
+ON_DEMAND = ("huge", "cassandra")
 """Only when they are named."""
 RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("workload", nargs="*", help=f"some of {', '.join(WORKLOADS)}; by default all but huge")
+    parser.add_argument(
+        "workload", nargs="*", help=f"some of {', '.join(WORKLOADS)}; by default all but {' and '.join(ON_DEMAND)}"
+    )
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each case (5)")
     parser.add_argument("--seconds", type=float, default=2, help="seconds of one round of one case (2)")
     parser.add_argument("--references", type=int, default=100_000, help="in the grown store (100,000)")

@@ -26,11 +26,11 @@ def is_busy(error: Exception) -> bool:
     return isinstance(error, ConnectionBusy | NoConnectionsAvailable | OverloadedErrorMessage)
 
 
-def is_broken(error: Exception) -> bool:
-    """What was sent got lost. Nodes that speculation asked too may still be at work on it: the driver gives up when
-    there is no further node to ask."""
+def is_lost(error: Exception, *, sent: bool) -> bool:
+    """Whether what was ``sent`` to a node got lost there. NoHostAvailable too may mean that: speculation uses nodes up,
+    so that the driver finds no other when one of them fails."""
     if isinstance(error, NoHostAvailable):
-        return any(is_broken(one) for one in _reasons(error))
+        return sent and not any(isinstance(one, cassandra.Unavailable) for one in _reasons(error))
     return isinstance(error, (*_BEGUN, ConnectionShutdown)) and not isinstance(error, cassandra.Unavailable)
 
 

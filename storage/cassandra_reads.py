@@ -15,7 +15,7 @@ from storage.table import Key, Kind, Row, Slice, Table, Type
 from storage.validation import check_key, check_slice
 
 PAGE = 1000  # rows of one answer, at most
-PARTS = 4  # of a chunk table: 4 MiB at most
+PARTS, KEYS = 4, 16  # of a chunk table, with and without data; 16 MiB to load at most
 LIMIT = (1 << 31) - 1  # Cassandra's own, of rows
 
 
@@ -73,9 +73,11 @@ def of_slice(sessions: Sessions, statements: Statements, wanted: Slice) -> Quest
 
 
 def page_of(table: Table, select: Select, rows: int) -> int:
-    """How many rows to ask for at once."""
-    large = table.chunks and any(table.columns[name] is Type.BLOB for name in select.names)
-    return min(rows, PARTS if large else PAGE)
+    """How many rows to ask for at once. A node loads whole rows, also where only their keys are wanted: a page of 1000
+    keys of parts has killed one with a small heap."""
+    if not table.chunks:
+        return min(rows, PAGE)
+    return min(rows, PARTS if any(table.columns[name] is Type.BLOB for name in select.names) else KEYS)
 
 
 def _request(table: Table, text: str, values: Sequence[object], page: int | None = None) -> Request:

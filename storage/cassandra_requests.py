@@ -12,7 +12,7 @@ from cassandra.cluster import ResponseFuture, ResultSet
 from cassandra.query import BatchStatement, BatchType
 
 from storage import cassandra_driver as driver
-from storage.cassandra_errors import is_broken, is_busy, translated
+from storage.cassandra_errors import is_busy, is_lost, translated
 from storage.cassandra_session import Live, Sessions
 
 SMALL = 8 << 10  # bytes that a request weighs at least, so that they are bounded in number too
@@ -93,8 +93,10 @@ class Pending:
         raise AssertionError("the last try returns or raises")
 
     def _may_go_again(self, error: Exception) -> bool:
-        lost = self._request.profile != driver.ONCE and self._clock() < self._end and is_broken(error)
-        return lost or is_busy(error)
+        if is_busy(error):
+            return True
+        in_time = self._request.profile != driver.ONCE and self._clock() < self._end
+        return in_time and is_lost(error, sent=bool(self._future.attempted_hosts))
 
     def _begin(self) -> tuple[Live, ResponseFuture]:
         live, request = self._sessions.live(), self._request

@@ -109,9 +109,9 @@ class ChunkBlobs:
         before: Key | None = None
         cursor: bytes | None = None
         while True:
-            rows, cursor = self._store.scan(self._table, cursor, columns=self._table.key)
+            rows, cursor = self._store.scan(self._table, cursor, columns=self._table.partition)
             for row in rows:
-                owner, attempt, _, _ = self._table.key_of(row)
+                owner, attempt, _ = self._table.partition_of(row)
                 if (owner, attempt) != before:
                     before = (owner, attempt)
                     yield Found(str(owner), str(attempt), None)

@@ -62,8 +62,9 @@ class Store(Protocol):
     ) -> tuple[list[Row], bytes | None]:
         """A page of the whole table and the cursor of the next, None at the end.
 
-        Every row that existed throughout is given at least once; others may be. No order. A page may hold fewer rows
-        than ``limit``, even none, before the end. The cursor is opaque and works in another process. For checks and
+        Every row that existed throughout is given at least once; others may be. No order. Where nothing but columns of
+        the partition key is asked for, one row may stand for its partition. A page may hold fewer rows than
+        ``limit``, even none, before the end. The cursor is opaque and works in another process. For checks and
         migrations only, never in a request.
         """
 

@@ -82,6 +82,8 @@ class Clients:
             connection.close()
         if answer.status == 200 and body == content(target):
             self.book.ready[reference] = target
+        elif answer.status == 503 and b'"original_status"' in body and reference not in self.book.ready:
+            pass  # no worker has been there yet
         elif answer.status == 503 and answer.headers["Retry-After"]:
             self.book.refused.append(f"GET {target}: 503 {body!r}")
         elif answer.status == 200 or reference in self.book.ready:
@@ -104,7 +106,8 @@ class Clients:
             self.book.wrong.append(f"PUT {target}: {answer.status} {said[:200]!r}")
 
     def _get(self, number: int, count: int) -> None:
-        known = list(self.book.known.items())
+        while not (known := list(self.book.known.items())) and not self._done.wait(0.05):
+            pass
         if known:
             self.read(self.ports[count % len(self.ports)], *random.choice(known))
 

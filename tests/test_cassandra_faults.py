@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -55,11 +57,18 @@ def clients(machines: list[Path]) -> Iterator[Clients]:
     with ExitStack() as stack:
         source = stack.enter_context(Source(serve))
         trees = [stack.enter_context(Tree(folder, "--no-worker")) for folder in machines[:SERVERS]]
+        for tree in trees:  # a full pipe would stop a server that logs its troubles
+            threading.Thread(target=_keep, args=(tree,), daemon=True).start()
         for folder in machines[SERVERS:]:
             command = [*python("cli.main"), "worker", "--data", str(folder)]
             worker = stack.enter_context(subprocess.Popen(command, env=ENVIRON, stderr=subprocess.DEVNULL))
             stack.callback(worker.kill)
         yield stack.enter_context(Clients([tree.port for tree in trees], source.url(""), token.strip()))
+
+
+def _keep(tree: Tree) -> None:
+    with (tree.data / "log").open("wb") as log, suppress(ValueError):  # closed at the end
+        shutil.copyfileobj(tree.process.stderr.buffer, log)
 
 
 def test_nobody_notices_one_node(cluster: Cluster, clients: Clients) -> None:
@@ -110,6 +119,7 @@ def test_without_a_quorum_the_answer_is_503_and_nothing_is_lost(
         assert status == 0, err
     assert book.wrong == []
     status, out, err = magazin(machines[1], "check", "--json")
+    assert out, err
     found = json.loads(out)
     assert (status, found["wrong"]) == (0, {}), out
     assert found["originals"] >= len(book.known) > 50

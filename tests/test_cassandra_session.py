@@ -17,10 +17,12 @@ import pytest
 from storage.cassandra import CassandraStore
 from storage.cassandra_driver import Suspects
 from storage.cassandra_options import Options, replication
+from storage.cassandra_reads import page_of
 from storage.cassandra_session import Gate, Sessions
+from storage.cassandra_statements import Statements
 from storage.contract_rows import LINES, NOTES, PIECES, line
 from storage.errors import StoreError, TooLarge, Unavailable
-from storage.table import ABSENT, Put, Slice, Type, plain
+from storage.table import ABSENT, Put, Slice, Table, Type, plain
 from tests.cassandra_proxy import Proxy
 
 
@@ -212,3 +214,44 @@ def test_suspicion_ends() -> None:
     assert "a" in suspects and "b" not in suspects
     now[0] = 5.1
     assert "a" not in suspects
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "rows"),
+    [
+        (LINES, None, 1000),
+        (PIECES, None, 4),
+        (PIECES, ("owner", "data"), 4),
+        (PIECES, ("owner", "bucket", "number"), 16),
+        (PIECES, ("owner", "bucket"), 16),
+    ],
+)
+def test_pages_that_a_node_can_load(table: Table, columns: tuple[str, ...] | None, rows: int) -> None:
+    assert page_of(table, Statements("k", table).scan(columns), 5000) == rows
+    assert page_of(table, Statements("k", table).scan(columns), 3) == 3
+
+
+@pytest.mark.stress
+def test_a_walk_over_more_parts_than_a_node_has_memory_for(store: CassandraStore, book: str) -> None:
+    data = os.urandom(1 << 19)
+    rows = ((PIECES, {"owner": book, "bucket": n, "number": 0, "data": data}) for n in range(1200))
+    store.put_many(rows)
+    for columns in (PIECES.partition, PIECES.key):
+        seen, cursor = set(), None
+        while True:
+            page, cursor = store.scan(PIECES, cursor, limit=5000, columns=columns)
+            seen |= {row["bucket"] for row in page if row["owner"] == book}
+            if cursor is None:
+                break
+        assert len(seen) == 1200
+
+
+def test_a_walk_over_partitions_gives_each_once(store: CassandraStore, book: str) -> None:
+    store.put_many((PIECES, {"owner": book, "bucket": n % 3, "number": n, "data": b"d"}) for n in range(30))
+    found, cursor = [], None
+    while True:
+        page, cursor = store.scan(PIECES, cursor, columns=("bucket", "owner"))
+        found += [row["bucket"] for row in page if row["owner"] == book]
+        if cursor is None:
+            break
+    assert sorted(found) == [0, 1, 2]
