@@ -60,12 +60,13 @@ def not_ready(detail: str, retry_after: int, **members: Any) -> Problem:
     return Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(retry_after)}, **members)
 
 
-def document(error: falcon.HTTPError, request_id: str) -> bytes:
+def document(error: falcon.HTTPError, **members: Any) -> bytes:
     status = HTTPStatus(error.status_code)
-    members = error.members if isinstance(error, Problem) else {}
+    if isinstance(error, Problem):
+        members = error.members | members
     detail = error.description or status.description or status.phrase
     whole = {"type": "about:blank", "title": status.phrase, "status": int(status), "detail": detail}
-    return json.dumps(whole | members | {"request_id": request_id}, ensure_ascii=False).encode()
+    return json.dumps(whole | members, ensure_ascii=False).encode()
 
 
 def serialise(req: Request, resp: Response, error: falcon.HTTPError) -> None:
@@ -75,7 +76,7 @@ def serialise(req: Request, resp: Response, error: falcon.HTTPError) -> None:
     resp.set_headers(error.headers or {})
     resp.stream = None
     resp.content_type = MEDIA_TYPE
-    resp.data = document(error, req.context.request_id)
+    resp.data = document(error, request_id=req.context.request_id)
 
 
 def register(app: App) -> None:

@@ -3,7 +3,8 @@
 gthread reads a request's head in one of its threads, however slowly it comes; it reads up to 5 s of a body that nobody
 wants; and before it closes a connection, its main loop waits up to 2 s for the client to close it first. A few clients
 who never end their head, their body or their connection would stop all others. Here a thread takes a connection when a
-whole head has arrived, unwanted bodies are cut, and closing is left to the poller.
+whole head has arrived, unwanted bodies are cut, and closing is left to the poller. What isn't HTTP gets a problem
+document, as whatever else is wrong does.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ import time
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final
 
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
+
+from app import cors, problems
 
 HEAD_SECONDS: Final = 10.0  # until a request's head must have arrived
 HEAD_BYTES: Final = 128 * 1024  # of a head, looked for before it is read
 BODY_SECONDS: Final = 0.2  # for the rest of a body that nobody read
 CLOSE_SECONDS: Final = 2.0  # for the client to close (RFC 9112, 9.6)
+DETAIL: Final = 200  # characters of what is told of a request that isn't one; it may quote the request
 CLOSE_BYTES: Final = 64 * 1024  # of what it still sends meanwhile
 
 
@@ -44,6 +49,9 @@ class Threads(ThreadWorker):  # type: ignore[misc]
         if self.pending_conns and self.pending_conns[-1] is conn:
             conn.head_due = getattr(conn, "head_due", None) or time.monotonic() + HEAD_SECONDS
             conn.timeout = conn.head_due
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
+        super().handle_error(req, _Refusal(client, exc), addr, exc)
 
     def set_accept_enabled(self, enabled: bool) -> None:
         super().set_accept_enabled(enabled)
@@ -79,6 +87,35 @@ class Threads(ThreadWorker):  # type: ignore[misc]
                 self.pending_conns.remove(conn)
                 self.nr_conns -= 1
                 conn.close()
+
+
+class _Refusal:
+    """In a socket's stead: takes gunicorn's page of HTML, and sends a problem document of the same status."""
+
+    def __init__(self, sock: Any, error: Exception) -> None:
+        self._sock, self._error = sock, error
+
+    def gettimeout(self) -> float:
+        return 0.0  # of a socket that nobody need wait for
+
+    def sendall(self, page: bytes) -> None:
+        status = HTTPStatus(int(page.split(b" ", 2)[1]))
+        told = status is not HTTPStatus.INTERNAL_SERVER_ERROR
+        problem = problems.Problem(status, str(self._error)[:DETAIL] if told else "An unexpected failure.")
+        body = problems.document(problem)
+        headers = {
+            "Connection": "close",
+            "Content-Type": problems.MEDIA_TYPE,
+            "Content-Length": str(len(body)),
+            **dict(cors.OPEN),
+            **problems.NO_STORE,
+        }
+        lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {text}" for name, text in headers.items())]
+        self._sock.setblocking(False)  # whoever doesn't take it isn't waited for
+        try:
+            self._sock.sendall("\r\n".join([*lines, "", ""]).encode("ascii") + body)
+        finally:
+            self._sock.setblocking(True)
 
 
 def _has_head(conn: Any) -> bool:

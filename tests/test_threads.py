@@ -1,5 +1,6 @@
 """Clients who never end their head, their body or their connection don't stop the others."""
 
+import json
 import socket
 from contextlib import ExitStack, suppress
 
@@ -78,6 +79,37 @@ def test_a_refusal_arrives_whole_though_its_request_goes_on(tree):
         answer = until_closed(one)
     assert answer.startswith(b"HTTP/1.1 403 Forbidden")
     assert b"magazin token" in answer
+
+
+LONG = b"x" * 9000
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "told"),
+    [
+        pytest.param(b"GET\r\n\r\n", 400, "GET", id="no target"),
+        pytest.param(b"G(T / HTTP/1.1\r\n\r\n", 400, "G(T", id="method"),
+        pytest.param(b"GET / HTTP/9.9\r\n\r\n", 400, "9", id="version"),
+        pytest.param(b"GET /" + LONG + b" HTTP/1.1\r\n\r\n", 414, "", id="long line"),
+        pytest.param(LIVE + b"A: " + LONG + b"\r\n\r\n", 431, "", id="long header"),
+        pytest.param(LIVE + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "", id="two lengths"),
+        pytest.param(LIVE + b"Content-Length: -1\r\n\r\n", 400, "CONTENT-LENGTH", id="length below nothing"),
+        pytest.param(LIVE + b"Transfer-Encoding: br\r\n\r\n", 501, "br", id="coding"),
+    ],
+)
+def test_what_is_not_http_gets_a_problem_document(tree, sent, status, told):
+    with client(tree) as one:
+        one.sendall(sent)
+        head, _, body = until_closed(one).partition(b"\r\n\r\n")
+    line, *headers = head.decode().split("\r\n")
+    assert line.split(" ", 2)[:2] == ["HTTP/1.1", str(status)]
+    assert {"Content-Type: application/problem+json", "Access-Control-Allow-Origin: *", "Cache-Control: no-store"} <= {
+        *headers
+    }
+    problem = json.loads(body)
+    assert problem["status"] == status
+    assert told in problem["detail"]
+    assert len(problem["detail"]) <= 200
 
 
 @pytest.mark.stress
