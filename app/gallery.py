@@ -40,15 +40,11 @@ class Front:
     on_head = on_get
 
     def _gallery(self, req: Request) -> str:
-        found = self._recent.newest(before=_cursor(req), limit=PICTURES + 1)
-        older = None
-        if len(found) > PICTURES:
-            found = found[:PICTURES]
-            last = found[-1][1]
-            older = f"{last.created}.{last.original_id}"
-        if not found:
+        images = self._recent.newest(before=_cursor(req), limit=PICTURES)
+        if not images.found and not images.older:
             return page.empty()
-        return page.grid([_picture(reference, original) for reference, original in found], older)
+        older = f"{images.older[0]}.{images.older[1]}" if images.older else None
+        return page.grid([_picture(reference, original) for reference, original in images.found], older)
 
 
 def _cursor(req: Request) -> tuple[int, str] | None:

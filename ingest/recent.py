@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from ingest.liveness import live_references
@@ -13,12 +15,24 @@ from storage.schema import ORIGINALS, RECENT, RECENT_OPEN
 from storage.table import Row, Table
 
 PAGE: Final = 100
+LOOK: Final = 1000  # entries for one page; so a context of millions that was taken down isn't walked in one request
 DAYS: Final = "days"
+
+Place = tuple[int, str]  # created (µs) and original_id
+
+
+@dataclass(frozen=True)
+class Images:
+    """``older``: the place where the next page begins, None if there is none. A page may have fewer images than were
+    asked for, even none, and be followed by others."""
+
+    found: list[tuple[Reference, Original]]
+    older: Place | None
 
 
 class Recent:
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, *, look: int = LOOK) -> None:
+        self._store, self._look = store, look
 
     @staticmethod
     def rows(original: Original) -> list[tuple[Table, Row]]:
@@ -37,23 +51,28 @@ class Recent:
         if original.created is not None:
             self._store.delete(RECENT, (original.created // MINUTE, original.created, original.original_id))
 
-    def newest(self, *, before: tuple[int, str] | None = None, limit: int) -> list[tuple[Reference, Original]]:
-        """Up to ``limit`` images with a reference each, newest first; ``before``: (created, original_id) of the last
-        one seen."""
+    def newest(self, *, before: Place | None = None, limit: int) -> Images:
+        """Up to ``limit`` images with a reference each, newest first; ``before``: the ``older`` of the page before."""
         found: list[tuple[Reference, Original]] = []
-        for entry in self._entries(before):
-            row = self._store.get(ORIGINALS, (entry["original_id"],))
-            if row is None or row["created"] != entry["stored"]:
-                continue
-            reference = next(live_references(self._store, entry["original_id"]), None)
-            original = Original.of(row)
-            if reference is not None and original.is_image:
-                found.append((reference, original))
-                if len(found) == limit:
-                    break
-        return found
+        entries = self._entries(before)
+        for entry in islice(entries, self._look):
+            image = self._image(entry)
+            if image is not None:
+                found.append(image)
+            before = entry["stored"], entry["original_id"]
+            if len(found) == limit:
+                break
+        return Images(found, before if next(entries, None) else None)
 
-    def _entries(self, before: tuple[int, str] | None) -> Iterator[Row]:
+    def _image(self, entry: Row) -> tuple[Reference, Original] | None:
+        row = self._store.get(ORIGINALS, (entry["original_id"],))
+        if row is None or row["created"] != entry["stored"]:
+            return None
+        original = Original.of(row)
+        reference = next(live_references(self._store, original.original_id), None) if original.is_image else None
+        return (reference, original) if reference is not None else None
+
+    def _entries(self, before: Place | None) -> Iterator[Row]:
         last = before[0] // MINUTE if before else None
         for day in self._buckets(DAYS, None if last is None else last // MINUTES_A_DAY):
             for minute in self._buckets(str(day), last):

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from ingest.fetch.outcome import Fetched, Outcome
+from ingest.recent import Recent
 from ingest.records import Status
 from ingest.scaled import DamagedBox, prepared
 from storage.errors import Full
@@ -59,7 +60,7 @@ def test_an_image_gets_its_boxes_and_its_place_in_the_gallery(domain):
             sizes[box] = image.size
     assert sizes == {(800, 600): (800, 400), (440, 330): (440, 220), (140, 105): (140, 70), (116, 87): (116, 58)}
     assert log[-1].endswith("jpeg image of 1000 × 500 pixels")
-    assert [found.original_id for _, found in domain.recent.newest(limit=5)] == [original.original_id]
+    assert [found.original_id for _, found in domain.recent.newest(limit=5).found] == [original.original_id]
 
 
 def test_a_damaged_box_is_told(domain):
@@ -195,11 +196,27 @@ def test_the_gallery_is_newest_first_paged_and_follows_the_sweep(domain):
         domain.work()
         domain.pass_(30 * HOUR)  # over several days
     first = domain.recent.newest(limit=2)
-    assert [found.reference_id for found, _ in first] == references[:2:-1]
-    last = first[-1][1]
-    rest = domain.recent.newest(before=(last.created, last.original_id), limit=9)
-    assert [found.reference_id for found, _ in rest] == references[2::-1]
+    assert [found.reference_id for found, _ in first.found] == references[:2:-1]
+    rest = domain.recent.newest(before=first.older, limit=3)
+    assert [found.reference_id for found, _ in rest.found] == references[2::-1]
+    assert rest.older is None
     domain.references.detach(references[4])
-    assert [found.reference_id for found, _ in domain.recent.newest(limit=1)] == [references[3]]
+    assert [found.reference_id for found, _ in domain.recent.newest(limit=1).found] == [references[3]]
     domain.sweep.run(0)
     assert len(domain.rows(RECENT)) == 4
+
+
+def test_a_page_of_the_gallery_looks_at_a_bounded_number_of_entries(domain):
+    references = []
+    for number, context in enumerate(["kept", "gone", "gone", "gone", "gone"]):
+        domain.fetcher.answers[f"http://a.example/{number}"] = jpeg()
+        references.append(domain.attach(f"http://a.example/{number}", context)[0].reference_id)
+        domain.work()
+        domain.pass_(HOUR)
+    domain.references.detach_context("gone")
+    recent = Recent(domain.store, look=3)
+    page = recent.newest(limit=2)
+    assert page.found == []
+    page = recent.newest(before=page.older, limit=2)
+    assert [found.reference_id for found, _ in page.found] == references[:1]
+    assert page.older is None
