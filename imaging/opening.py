@@ -31,7 +31,10 @@ def open_pixels(feed: Feed, picture: Picture, shrink: int) -> Image:
     # anything below "warning" (libvips 8.18, tiff2vips.c: rtiff_read_tile); in strips, warnings are many and harmless.
     fail_on = "warning" if picture.tiled else "error"
     loader = _LOADERS[picture.format]
-    return pyvips.Operation.call(loader, feed.source_whole(), access="sequential", fail_on=fail_on, **options)
+    image = pyvips.Operation.call(loader, feed.source_whole(), access="sequential", fail_on=fail_on, **options)
+    if picture.ycbcr is not None and image.format == "uchar" and image.bands >= 3:
+        return picture.ycbcr.rgb(image)
+    return image
 
 
 def shrinks(picture: Picture) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from imaging.frames import first_of_gif, first_of_webp
 from imaging.limits import Limits
 from imaging.metadata import rights
 from imaging.tiff import layout
+from imaging.ycbcr import YCbCr
 
 _ROWS = 256
 """Rows that libvips keeps of a picture that streams, in the loader and in what follows."""
@@ -40,6 +41,8 @@ class Picture:
     """EXIF's, 1 to 8."""
     tiled: bool = False
     page: int = 1
+    ycbcr: YCbCr | None = None
+    """What is left to be done to the colours that the decoder gives."""
     rights: str | None = None
     """The URI of a licence or a statement of rights that the metadata names."""
 
@@ -68,10 +71,11 @@ def look(feed: Feed, limits: Limits, page: int = 1) -> Picture:
     known = formats.recognise(feed.read(0, formats.HEAD))
     if known is None:
         raise NotAnImage("of no image format that is read here" if feed.size else "empty")
-    pages, rows, tiled = 1, _ROWS, False
+    pages, rows, tiled, ycbcr = 1, _ROWS, False, None
     if known is formats.TIFF:
         directories = layout(feed, limits.pages, page)
         pages, tiled, rows = directories.pages, directories.tiled, max(_ROWS, directories.rows)
+        ycbcr = directories.ycbcr
     elif known is formats.GIF:
         feed.replace(first_of_gif(feed))
     elif known is formats.WEBP and (first := first_of_webp(feed)):
@@ -98,6 +102,7 @@ def look(feed: Feed, limits: Limits, page: int = 1) -> Picture:
         orientation=orientation,
         tiled=tiled,
         page=page,
+        ycbcr=ycbcr,
         rights=rights(image),
     )
     _check(picture, image.height if picture.whole_frame else min(rows, image.height), limits)

@@ -11,12 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from imaging.errors import BrokenImage, TooLargeImage
+from imaging.errors import BrokenImage, NotReadHere, TooLargeImage
 from imaging.feed import Feed
+from imaging.ycbcr import BT601, FULL_RANGE, YCbCr
 
-_HEIGHT, _PHOTOMETRIC, _STRIP_ROWS, _PLANAR, _TILE_ROWS = 257, 262, 278, 284, 323
+_HEIGHT, _COMPRESSION, _PHOTOMETRIC, _STRIP_ROWS, _PLANAR, _TILE_ROWS = 257, 259, 262, 278, 284, 323
+_COEFFICIENTS, _SUBSAMPLING, _REFERENCE = 529, 530, 532
 _SEPARATE: Final = 2
 _YCBCR: Final = 6
+_RATIONAL: Final = 5
+_JPEG: Final = (6, 7)
+"""Compressions, the old one and the new one, in which libtiff makes RGB of YCbCr."""
 _ENTRIES: Final = 1000
 """A directory with more isn't looked at: about fifty tags are in use."""
 _ROW_BY_ROW: Final = 128
@@ -29,6 +34,8 @@ class Layout:
     tiled: bool
     rows: int
     """Of one page, decoded and held together."""
+    ycbcr: YCbCr | None = None
+    """What libvips leaves to be done to its colours."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +50,9 @@ class _Variant:
 
 
 def layout(feed: Feed, most_pages: int, page: int = 1) -> Layout:
-    """Read the directories; ``tiled`` and ``rows`` are those of ``page``, or of the first where there is no such page.
+    """Read the directories; what is told of one is of ``page``, or of the first where there is no such page.
 
-    BrokenImage; TooLargeImage when there are more than ``most_pages``.
+    BrokenImage; NotReadHere; TooLargeImage when there are more than ``most_pages``.
     """
     head = feed.read(0, 16)
     order = "<" if head[:2] == b"II" else ">"
@@ -53,17 +60,19 @@ def layout(feed: Feed, most_pages: int, page: int = 1) -> Layout:
     at = variant.number(head[8:16] if variant.big else head[4:8])
     seen: set[int] = set()
     tags: dict[int, int] = {}
+    chosen = b""
     while at and at not in seen:
         if len(seen) == most_pages:
             raise TooLargeImage(f"more than {most_pages} pages")
         seen.add(at)
         entries, following = _directory(feed, variant, at)
         if not tags or len(seen) == page:
-            tags = dict(_values(variant, entries))
+            tags, chosen = dict(_values(variant, entries)), entries
         at = following
     if not tags:
         raise BrokenImage("a TIFF without a page")
-    return Layout(len(seen), _TILE_ROWS in tags, _rows(tags))
+    colours = _ycbcr(feed, variant, chosen, tags) if tags.get(_PHOTOMETRIC) == _YCBCR else None
+    return Layout(len(seen), _TILE_ROWS in tags, _rows(tags), colours)
 
 
 def _directory(feed: Feed, variant: _Variant, at: int) -> tuple[bytes, int]:
@@ -80,12 +89,50 @@ def _directory(feed: Feed, variant: _Variant, at: int) -> tuple[bytes, int]:
 
 
 def _values(variant: _Variant, entries: bytes) -> Iterator[tuple[int, int]]:
-    """Tags and values, of those that are one short, long or long8."""
-    entry = struct.Struct(variant.order + ("HHQ8s" if variant.big else "HHI4s"))
-    for tag, kind, count, value in entry.iter_unpack(entries):
+    """Tags and values, of those that are one short, long or long8, and of two shorts the first times the second."""
+    for tag, kind, count, value in _fields(variant, entries):
         size = {3: 2, 4: 4, 16: 8}.get(kind)
         if count == 1 and size is not None:
             yield tag, variant.number(value[:size])
+        elif count == 2 and kind == 3:
+            yield tag, variant.number(value[:2]) * variant.number(value[2:4])
+
+
+def _fields(variant: _Variant, entries: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """Tag, type, count, and the value or where it is."""
+    return struct.Struct(variant.order + ("HHQ8s" if variant.big else "HHI4s")).iter_unpack(entries)
+
+
+def _ycbcr(feed: Feed, variant: _Variant, entries: bytes, tags: dict[int, int]) -> YCbCr | None:
+    """How its colours become RGB where libvips doesn't make them so. NotReadHere where it mixes them up."""
+    if tags.get(_COMPRESSION) in _JPEG:
+        return None
+    halved = tags.get(_SUBSAMPLING, 4) > 1
+    if tags.get(_PLANAR) == _SEPARATE or (halved and _TILE_ROWS in tags):
+        raise NotReadHere("a TIFF in YCbCr, not compressed as JPEG, in planes or in tiles with halved chroma")
+    if halved:
+        return None
+    colours = YCbCr(
+        _rationals(feed, variant, entries, _COEFFICIENTS, BT601),
+        _rationals(feed, variant, entries, _REFERENCE, FULL_RANGE),
+    )
+    range_of = colours.reference
+    if not colours.coefficients[1] or any(range_of[at] == range_of[at + 1] for at in (0, 2, 4)):
+        raise BrokenImage("a TIFF in YCbCr without a range")
+    return colours
+
+
+def _rationals(
+    feed: Feed, variant: _Variant, entries: bytes, tag: int, default: tuple[float, ...]
+) -> tuple[float, ...]:
+    """The values of a tag, the default where there aren't as many."""
+    for found, kind, count, where in _fields(variant, entries):
+        if (found, kind, count) == (tag, _RATIONAL, len(default)):
+            data = feed.read(variant.number(where), 8 * count)
+            pairs = list(struct.iter_unpack(variant.order + "II", data[: len(data) // 8 * 8]))
+            if len(pairs) == count and all(under for _, under in pairs):
+                return tuple(over / under for over, under in pairs)
+    return default
 
 
 def _rows(tags: dict[int, int]) -> int:

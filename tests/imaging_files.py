@@ -99,35 +99,31 @@ def gif_of(frames, width=8, height=8):
 def tiff(entries, data=b"", *, pages=1, big=False, order="<"):
     """A TIFF of these entries {tag: (type, value or values)} in each of its directories, which come first.
 
-    Offsets in tag 273 and 324 are relative to ``data``.
+    Offsets in tag 273 and 324 are relative to ``data``. Rationals (type 5) are two values each.
     """
-    letters = {3: "H", 4: "I"}
+    letters = {3: "H", 4: "I", 5: "I"}
     head, count, entry, following, room = (16, "Q", "HHQ", "Q", 8) if big else (8, "H", "HHI", "I", 4)
-    sizes = [struct.calcsize(order + count) + len(entries) * (20 if big else 12) + struct.calcsize(order + following)]
-    at, directories, tail = head, b"", b""
-    arrays_at = head + pages * sizes[0]
-    arrays = b"".join(
-        struct.pack(f"{order}{len(v)}{letters[t]}", *v) for t, v in entries.values() if isinstance(v, tuple)
+    size = struct.calcsize(order + count) + len(entries) * (20 if big else 12) + struct.calcsize(order + following)
+    lists = {tag: value if isinstance(value, tuple) else (value,) for tag, (_, value) in entries.items()}
+    lengths = {tag: struct.calcsize(f"{order}{len(lists[tag])}{letters[entries[tag][0]]}") for tag in entries}
+    arrays_at = head + pages * size
+    data_at = arrays_at + sum(length for length in lengths.values() if length > room)
+    directory, arrays = struct.pack(order + count, len(entries)), b""
+    for tag, (kind, _) in sorted(entries.items()):
+        shift = data_at if tag in (273, 324) else 0
+        values = lists[tag]
+        packed = struct.pack(f"{order}{len(values)}{letters[kind]}", *(one + shift for one in values))
+        directory += struct.pack(order + entry, tag, kind, len(values) // (2 if kind == 5 else 1))
+        if len(packed) > room:
+            packed, arrays = struct.pack(order + ("Q" if big else "I"), arrays_at + len(arrays)), arrays + packed
+        directory += packed.ljust(room, b"\0")
+    directories = b"".join(
+        directory + struct.pack(order + following, head + page * size if page < pages else 0)
+        for page in range(1, pages + 1)
     )
-    data_at = arrays_at + len(arrays)
-    for page in range(pages):
-        directory, array = struct.pack(order + count, len(entries)), arrays_at
-        for tag, (kind, value) in sorted(entries.items()):
-            shift = data_at if tag in (273, 324) else 0
-            if isinstance(value, tuple):
-                packed = struct.pack(f"{order}{len(value)}{letters[kind]}", *(one + shift for one in value))
-                directory += struct.pack(order + entry, tag, kind, len(value))
-                directory += struct.pack(order + ("Q" if big else "I"), array)
-                tail += packed if page == 0 else b""
-                array += len(packed)
-            else:
-                directory += struct.pack(order + entry, tag, kind, 1)
-                directory += struct.pack(order + letters[kind], value + shift).ljust(room, b"\0")
-        at += sizes[0]
-        directories += directory + struct.pack(order + following, at if page < pages - 1 else 0)
     start = (b"II" if order == "<" else b"MM") + struct.pack(order + "H", 43 if big else 42)
     start += struct.pack(order + "HHQ", 8, 0, 16) if big else struct.pack(order + "I", 8)
-    return start + directories + tail + data
+    return start + directories + arrays + data
 
 
 GRAY = {258: (3, 8), 259: (3, 1), 262: (3, 1), 277: (3, 1)}

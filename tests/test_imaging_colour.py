@@ -6,6 +6,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from imaging.encoding import Encoding
+from imaging.errors import BrokenImage, NotReadHere
 from imaging.limits import Limits
 from imaging.scale import jpeg
 from tests.imaging_files import GRAY, opened, plain, saved, tiff
@@ -88,6 +89,49 @@ def test_white_is_zero_where_the_tiff_says_so(photometric, wanted):
 def test_white_is_zero_in_one_bit(photometric, wanted):
     size = {256: (4, 16), 257: (4, 16), 273: (4, 0), 278: (4, 16), 279: (4, 32)}
     assert pixel(tiff({**GRAY, **size, 258: (3, 1), 262: (3, photometric)}, bytes(32)))[0] == wanted
+
+
+def ycbcr_tiff(y, cb, cr, halved=(1, 1), **more):
+    """One colour; ``halved``: pixels across and down that share a chroma."""
+    across, down = halved
+    data = (bytes([y]) * (across * down) + bytes([cb, cr])) * (16 // across * 16 // down)
+    size = {256: (4, 16), 257: (4, 16), 273: (4, 0), 278: (4, 16), 279: (4, len(data)), 277: (3, 3)}
+    entries = size | {258: (3, (8, 8, 8)), 259: (3, 1), 262: (3, 6), 530: (3, halved)}
+    return tiff(entries | more.get("entries", {}), data, order=more.get("order", "<"), big=more.get("big", False))
+
+
+class TestYCbCrInTiff:
+    """Without JPEG compression, where libvips takes it for RGB."""
+
+    @pytest.mark.parametrize("halved", [(1, 1), (2, 1), (2, 2)])
+    @pytest.mark.parametrize(("order", "big"), [("<", False), (">", False), ("<", True)])
+    def test_it_becomes_rgb(self, halved, order, big):
+        got = pixel(ycbcr_tiff(84, 193, 75, halved, order=order, big=big))
+        assert all(abs(one - want) <= 3 for one, want in zip(got, COLOUR, strict=True))
+
+    def test_what_is_beyond_rgb_is_clipped(self):
+        assert pixel(ycbcr_tiff(255, 128, 255)) == pytest.approx((255, 164, 255), abs=3)
+        assert pixel(ycbcr_tiff(0, 0, 128)) == pytest.approx((0, 44, 0), abs=3)
+
+    def test_coefficients_and_range_are_those_of_the_file(self):
+        bt709 = {529: (5, (2126, 10000, 7152, 10000, 722, 10000))}
+        narrow = {532: (5, (16, 1, 235, 1, 128, 1, 240, 1, 128, 1, 240, 1))}
+        assert pixel(ycbcr_tiff(54, 98, 255, entries=bt709)) == pytest.approx((254, 0, 0), abs=4)
+        assert pixel(ycbcr_tiff(235, 128, 128, entries=narrow)) == pytest.approx((255, 255, 255), abs=2)
+        assert pixel(ycbcr_tiff(16, 128, 128, entries=narrow)) == pytest.approx((0, 0, 0), abs=2)
+
+    @pytest.mark.parametrize("where", [(5, (2126, 0, 7152, 10000, 722, 10000)), (5, (1, 2)), (4, 9)])
+    def test_senseless_coefficients_are_the_usual_ones(self, where):
+        got = pixel(ycbcr_tiff(84, 193, 75, entries={529: where}))
+        assert all(abs(one - want) <= 3 for one, want in zip(got, COLOUR, strict=True))
+
+    def test_a_range_of_nothing_is_broken(self):
+        with pytest.raises(BrokenImage, match="range"):
+            pixel(ycbcr_tiff(84, 193, 75, entries={532: (5, (0, 1) * 6)}))
+
+    def test_in_planes_it_is_refused_and_not_mixed_up(self):
+        with pytest.raises(NotReadHere, match="planes"):
+            pixel(ycbcr_tiff(84, 193, 75, entries={284: (3, 2)}))
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "TIFF"])
