@@ -1,10 +1,11 @@
-"""Who refers to an original. An index row is a hint; the reference's row and its context decide."""
+"""Who refers to an original, and since when not. An index row is a hint; the reference's row and its context decide."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.records import Reference
+from ingest.records import Original, Reference
+from storage.ids import moment_of
 from storage.interface import Store
 from storage.schema import BINARY_REFS, BINARYREFS_ORIGINAL, CONTEXTS
 from storage.table import Row
@@ -49,3 +50,21 @@ def _live(store: Store, original_id: str, names: list[str]) -> Iterator[Referenc
 
 def is_referenced(store: Store, original_id: str) -> bool:
     return next(live_references(store, original_id), None) is not None
+
+
+def last_event(store: Store, original_id: str) -> Row | None:
+    """The newest attach or release."""
+    return next(events(store, original_id), None)
+
+
+def last_heard_of(original: Original, event: Row | None) -> int:
+    """When it was registered, worked on, stored, or attached to or released (``event``, its newest), whatever came
+    last."""
+    moments = original.registered, original.lease_until or 0, original.created or 0
+    return max(*moments, moment_of(event["event"]) if event else 0)
+
+
+def is_dead_generation(store: Store, generation: str, context: str) -> bool:
+    """Whether the context no longer names this generation."""
+    row = store.get(CONTEXTS, (context,))
+    return row is None or row["generation"] != generation
