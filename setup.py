@@ -1,6 +1,11 @@
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+sys.path.insert(0, str(Path(__file__).parent))  # which build front ends leave out
+import build_viewer
 
 LAYERS = ["app", "storage", "imaging", "ingest", "cli"]
 
@@ -16,6 +21,15 @@ TESTS = [
 ]
 LINT = ["tox>=4,<5", "ruff>=0.9,<1", "mypy>=1.14,<3", "types-requests>=2.32,<3"]
 
+
+class BuildPy(build_py):
+    """With the viewer before it: wheels and editable installs both pass here."""
+
+    def run(self):
+        build_viewer.build()
+        super().run()
+
+
 setup(
     name="magazin",
     version="0.1.0",
@@ -26,6 +40,9 @@ setup(
     python_requires=">=3.11",
     packages=find_packages(include=[*LAYERS, *(f"{layer}.*" for layer in LAYERS)]),
     include_package_data=True,
+    package_data={"app": ["viewer/*.*", "viewer/.npmrc", "viewer/dist/*"]},
+    cmdclass={"build_py": BuildPy},
+    setup_requires=build_viewer.requirements(),
     install_requires=[
         "falcon>=4.2,<5",
         "gunicorn>=25,<28",

@@ -38,6 +38,11 @@ class Access:
         if not self._options.open_lists:
             self.check_write(req)
 
+    def check_manifest(self, req: Request) -> None:
+        """Like a list, unless manifests are open to everyone."""
+        if not self._options.open_manifests:
+            self.check_list(req)
+
     def may_list(self, req: Request) -> bool:
         try:
             self.check_list(req)

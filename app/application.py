@@ -24,6 +24,7 @@ from app.metrics import Metrics, MetricsPage
 from app.openapi import OpenApi
 from app.options import Options
 from app.originals import Originals
+from app.presentation import Manifest
 from app.problems import App
 from app.pyramids import Pyramids
 from app.rawpath import RawPath
@@ -31,6 +32,8 @@ from app.references import Binaries, Context, ContextRemoval, ReferenceRemoval
 from app.requestlog import RequestLog
 from app.scaled import Scaled
 from app.sending import ByKernel, ByProxy, Sending, Verified
+from app.view import View
+from app.viewerfiles import Bundle, ViewerFiles, bundle
 from app.waiting import Waiting
 from imaging.request import VERSIONS
 from storage.ids import Clock, system_clock
@@ -42,7 +45,9 @@ def create_app(
     *,
     clock: Clock = system_clock,
     sleep: Callable[[float], None] = time.sleep,
+    viewer: Bundle | None = None,
 ) -> App:
+    viewer = viewer or bundle()
     metrics = Metrics(options.metrics)
     access = Access(library.tokens, options)
     lookup = Lookup(library.references, clock)
@@ -75,6 +80,9 @@ def create_app(
         app.add_route(iiif_image, iiif.Base(version, options))
         app.add_route(f"{iiif_image}/info.json", iiif.Info(version, images, options))
         app.add_route(f"{iiif_image}/{{region}}/{{size}}/{{rotation}}/{{file}}", iiif.Image(version, images, options))
+    app.add_route("/iiif/presentation/3/{context}/manifest", Manifest(library, images, grants, access, options))
+    app.add_route("/view/{identifier}", View(images, viewer.links))
+    app.add_route("/viewer/{file}", ViewerFiles(viewer.files))
     files.add_routes(app, library, access, metrics, options)
     app.add_route("/health/live", Live())
     app.add_route("/health/ready", Ready(library.store))

@@ -61,6 +61,11 @@ def not_modified(req: Request, validators: Validators) -> bool:
     return False
 
 
+def is_held(req: Request, tag: str) -> bool:
+    """Whether the client's copy is still right, of what has an ETag and no date."""
+    return "HTTP_IF_NONE_MATCH" in req.env and any(one in ("*", tag) for one in req.if_none_match or [])
+
+
 def range_applies(req: Request, validators: Validators) -> bool:
     """Whether a Range may be honoured: no If-Range, or one that names this very state (RFC 9110, 13.1.5)."""
     wanted = req.env.get("HTTP_IF_RANGE")

@@ -263,6 +263,25 @@ PATHS: Final[dict[str, Json]] = {
             },
         }.items()
     },
+    "/iiif/presentation/3/{context}/manifest": {
+        "get": _listed(
+            _operation(
+                "A context's images as a IIIF manifest (Presentation API 3.0)",
+                {200: "JSON-LD.", 304: "Unchanged.", 404: "None of its images is here.", 501: "Needs an extra."},
+                [CONTEXT, _parameter("after", "query", "From the link of the part before.", type="string")],
+            )
+        )
+    },
+    "/view/{identifier}": {
+        "get": _operation("A page to look at an image", {200: "HTML.", 304: "Unchanged."}, [IDENTIFIER])
+    },
+    "/viewer/{file}": {
+        "get": _operation(
+            "A script or style of that page",
+            {200: "The file.", 304: "Unchanged."},
+            [_parameter("file", "path", "As the page names it.", type="string")],
+        )
+    },
     "/binary/logs/{context}": {
         "get": _listed(_operation("What happened to a context's references", {200: "A page."}, [CONTEXT, *PAGING]))
     },

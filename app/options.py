@@ -15,6 +15,10 @@ class Options:
     """Writes from this machine itself need no token (``MAGAZIN_ACCESS_OPEN_WRITES=loopback``)."""
     open_lists: bool = False
     """Lists, logs, metrics and the gallery need no token (``MAGAZIN_ACCESS_OPEN_LISTS``)."""
+    open_manifests: bool = False
+    """Manifests need no token, whatever lists need (``MAGAZIN_ACCESS_OPEN_MANIFESTS``)."""
+    canvases: int = 1000
+    """Canvases of one manifest, at most."""
     base_url: str = ""
     """The address by which clients know this server, without a slash at the end. Empty: as the request has it."""
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()

@@ -121,16 +121,17 @@ def grid(pictures: list[Picture], older: str | None) -> str:
 
 def _card(picture: Picture) -> str:
     original = escape(f"/binary/{quote(picture.reference_id)}")
+    view = escape(f"/view/{quote(picture.reference_id)}")
     name = escape(picture.name)
     return (
-        f'<li class="card"><a class="view" href="{original}/full/!800,600/0/default.jpg">'
+        f'<li class="card"><a class="view" href="{view}">'
         f'<img src="{original}/full/!440,330/0/default.jpg" alt="{name}" loading="lazy"></a>'
         f'<div><strong title="{name}">{name}</strong>'
-        f"<span>{picture.width} × {picture.height} · {_amount(picture.size)}</span><br>"
+        f"<span>{picture.width} × {picture.height} · {amount(picture.size)}</span><br>"
         f'<a href="{original}">original</a> · <a href="{original}/info.json">info.json</a></div></li>'
     )
 
 
-def _amount(size: int) -> str:
+def amount(size: int) -> str:
     power = min(max(0, len(str(size)) - 1) // 3, len(UNITS) - 1)
     return f"{size} B" if power == 0 else f"{size / 1000**power:.1f} {UNITS[power]}"

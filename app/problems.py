@@ -75,6 +75,11 @@ def serialise(req: Request, resp: Response, error: falcon.HTTPError) -> None:
     resp.set_headers(BRIEFLY if error.status_code == HTTPStatus.NOT_FOUND else NO_STORE)
     resp.set_headers(error.headers or {})
     resp.stream = None
+    page = getattr(req.context, "problem_page", None)  # of a resource that answers a browser
+    if page is not None:
+        resp.content_type = "text/html; charset=utf-8"
+        resp.data = page(error)
+        return
     resp.content_type = MEDIA_TYPE
     resp.data = document(error, request_id=req.context.request_id)
 
@@ -112,6 +117,9 @@ def _of_an_image(req: Request, resp: Response, error: Exception, params: dict[st
         raise not_found(f"There is no such page: {error}.")
     if isinstance(error, imaging.NotAnImage | imaging.NotReadHere | imaging.TooLargeImage):
         raise not_found(f"There are no scaled images of this original: {error}.")
+    if isinstance(error, imaging.TookTooLong):
+        log.warning("request %s: an image %s", req.context.request_id, error)
+        raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, f"This image {error} to be made.", headers=LATER)
     log.error("request %s: an image that was sound at ingest: %s", req.context.request_id, error)
     raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "The image can't be decoded.")
 

@@ -199,6 +199,9 @@ class Access:
         "no Via or X-Forwarded-For opens them to everyone.",
     )
     open_lists: bool = setting(False, kinds.SWITCH, "Lists, logs and the gallery need no token.")
+    open_manifests: bool = setting(
+        False, kinds.SWITCH, "IIIF manifests, which name a context's images and not their sources, need no token."
+    )
     signing_key: str = setting(
         "", kinds.TEXT, "Signs addresses that open an image whole; long and random.", secret=True
     )
@@ -230,6 +233,9 @@ class Delivery:
     )
     max_age: float = setting(
         3600.0, kinds.SPAN_OF_TIME, "How long caches may keep an answer without asking; a part of the takedown bound."
+    )
+    canvases: int = setting(
+        1000, kinds.number(1, 100_000), "Images and pages in one IIIF manifest; a larger context has several."
     )
     reference_ttl: float | None = setting(
         None,

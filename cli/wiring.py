@@ -294,6 +294,8 @@ class Magazin:
         return Options(
             loopback_writes=access.open_writes == "loopback",
             open_lists=access.open_lists,
+            open_manifests=access.open_manifests,
+            canvases=delivery.canvases,
             base_url=delivery.base_url.rstrip("/"),
             max_age=round(delivery.max_age),
             trusted_proxies=delivery.trusted_proxies,
