@@ -22,6 +22,7 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER = "5"  # seconds
 NO_STORE = {"Cache-Control": "no-store"}
 LATER = {"Retry-After": RETRY_AFTER}
+MUCH_LATER = {"Retry-After": "60"}
 BRIEFLY = {"Cache-Control": "public, max-age=60"}
 OF_A_REPRESENTATION = (
     "Accept-Ranges",
@@ -119,7 +120,7 @@ def _of_an_image(req: Request, resp: Response, error: Exception, params: dict[st
         raise not_found(f"There are no scaled images of this original: {error}.")
     if isinstance(error, imaging.TookTooLong):
         log.warning("request %s: an image %s", req.context.request_id, error)
-        raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, f"This image {error} to be made.", headers=LATER)
+        raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, f"This image {error} to be made.", headers=MUCH_LATER)
     log.error("request %s: an image that was sound at ingest: %s", req.context.request_id, error)
     raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "The image can't be decoded.")
 

@@ -8,11 +8,11 @@ from types import TracebackType
 from typing import Self
 
 from imaging.colour import Image
-from imaging.errors import TooLargeImage
+from imaging.errors import TookTooLong
 
 
 class Deadline:
-    """A context manager around everything that is computed from one image: TooLargeImage beyond ``seconds``.
+    """A context manager around everything that is computed from one image: TookTooLong beyond ``seconds``.
 
     libvips can be stopped between any two strips of rows. A format that is decoded as a whole is one strip; there the
     limit on its pixels is what bounds the time. (Its progress signal is no help: it counts strips of the result, and a
@@ -30,7 +30,7 @@ class Deadline:
         for timer in self._timers:
             timer.cancel()
         if self._passed and error is not None:
-            raise TooLargeImage(f"takes longer than {self._seconds:g} s") from error
+            raise TookTooLong(f"takes longer than {self._seconds:g} s") from error
 
     def watch(self, image: Image) -> Image:
         """The same image; whatever is computed from it is stopped in time."""

@@ -29,6 +29,10 @@ class TooLargeImage(ImageError):
     """A sound image, as far as can be told, beyond one of the limits."""
 
 
+class TookTooLong(ImageError):
+    """The time for one decoding is over. Whether the image is to blame or the machine's load isn't known."""
+
+
 class BadRequest(ImageError):
     """A region, size, rotation, quality or format that is malformed, or that this image doesn't have.
 

@@ -106,6 +106,7 @@ def _custom(blocks: Blocks, errors: list[BaseException]) -> pyvips.SourceCustom:
 
 
 def _reason(error: pyvips.Error) -> str:
-    """libvips' messages pile up, one to a line; the first is the cause."""
+    """libvips' messages pile up, one to a line; the first is the cause. They pile up in one place for all threads: it
+    may be another's, or another may have taken it."""
     lines = [line.strip() for line in str(error.detail).splitlines()]
-    return next((line for line in lines if line), "can't be decoded")
+    return next((line for line in lines if line), "the decoder gave no reason")

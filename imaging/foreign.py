@@ -60,7 +60,7 @@ def pixels(feed: Feed, known: Format, shape: _Shape) -> Image:
     try:
         array = decode(feed.read(0, feed.size))
     except (imagecodecs.Jpeg2kError, imagecodecs.JpegxlError, ValueError) as error:
-        raise BrokenImage(f"can't be decoded: {error}") from error
+        raise BrokenImage(f"{known.package}: {error}") from error
     if array.shape[:2] != (shape.height, shape.width) or array.ndim > 3:
         raise BrokenImage("has other dimensions than its header says")
     if array.dtype.kind != "u" or array.dtype.itemsize > 2:

@@ -22,7 +22,7 @@ from imaging.size import Within
 def jpeg(reader: BinaryIO, width: int, height: int, limits: Limits, encoding: Encoding = STANDARD) -> bytes:
     """The picture, scaled to exactly these pixels: sRGB, oriented, flattened, metadata stripped.
 
-    NotAnImage, TooLargeImage as ``inspect``, and when it takes too long; BrokenImage when not the whole picture can be
+    NotAnImage, NotReadHere, TooLargeImage as ``inspect``; TookTooLong; BrokenImage when not the whole picture can be
     decoded. An error of the reader passes to the caller.
     """
     with Feed(reader) as feed, Deadline(limits.seconds) as deadline:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final, cast
 
 from imaging.encoding import Encoding
-from imaging.errors import ImageError, NotReadHere, TooLargeImage
+from imaging.errors import ImageError, NotReadHere, TookTooLong, TooLargeImage
 from imaging.limits import Limits
 from imaging.picture import inspect
 from imaging.pyramid import build
@@ -74,7 +74,7 @@ class Pictures:
                 picture = inspect(source, self._limits)
                 source.seek(0)
                 made = boxes(source, self._wanted or PROOF, self._limits, self._encoding)
-            except (TooLargeImage, NotReadHere) as error:
+            except (TooLargeImage, TookTooLong, NotReadHere) as error:
                 return Prepared(f"kept without images: {error}")
             except ImageError as error:
                 source.seek(0)

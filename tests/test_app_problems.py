@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from app.problems import MEDIA_TYPE
-from imaging.errors import BrokenImage, NotAnImage, TooLargeImage
+from imaging.errors import BrokenImage, NotAnImage, TookTooLong, TooLargeImage
 from storage.cache import Busy
 from storage.errors import BrokenPromise, Damaged, Full, TooLarge, Unavailable, Unknown
 from tests.app_stock import Stock
@@ -46,6 +46,7 @@ SECRET = "/srv/data/store.sqlite: SELECT secret"
         (RecursionError(SECRET), 500, False),
         (NotAnImage("of no format"), 404, False),
         (TooLargeImage("of 10 gigapixels"), 404, False),
+        (TookTooLong("takes longer than 300 s"), 503, True),
     ],
 )
 def test_failures_below(stock, error, status, retry, caplog):

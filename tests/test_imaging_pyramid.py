@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from imaging.encoding import Encoding
-from imaging.errors import BrokenImage, TooLargeImage
+from imaging.errors import BrokenImage, TookTooLong
 from imaging.info import scale_factors
 from imaging.limits import Limits
 from imaging.pyramid import TILE, Pyramid, Tiles, build
@@ -143,7 +143,7 @@ class TestFailures:
     def test_of_the_image(self):
         with pytest.raises(BrokenImage):
             build(io.BytesIO(PHOTO[: len(PHOTO) // 2]), Limits(), FINE, io.BytesIO().write)
-        with pytest.raises(TooLargeImage):
+        with pytest.raises(TookTooLong):
             build(io.BytesIO(PHOTO), Limits(seconds=0), FINE, io.BytesIO().write)
 
     def test_a_damaged_tile_is_no_tile(self, tiles):
