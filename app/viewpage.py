@@ -84,6 +84,8 @@ def page(shown: Shown, links: Links) -> bytes:
     whole = f"{identifier}{number}{quote(shown.tail, safe=SAFE)}"
     original = f'<a href="{escape(shown.original)}">Original</a>' if shown.original else ""
     plain = f'<img class="plain" src="../iiif/2/{whole}/full/!800,600/0/default.jpg" alt="{name}">'
+    if links.scripts:
+        plain = f"<noscript>{plain}</noscript>"
     body = f"""<header>
 <a class="home" href="../" title="All images">Magazin</a>
 <div class="name"><h1 title="{name}">{name}</h1>
