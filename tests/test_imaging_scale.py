@@ -227,7 +227,7 @@ class TestReader:
         assert not reader.closed
 
     def test_libvips_gives_no_reason_when_another_thread_took_it(self):
-        with pytest.raises(BrokenImage, match="^the decoder gave no reason$"), Feed(io.BytesIO(b"x")):
+        with pytest.raises(BrokenImage, match=r"^the decoder gave no reason$"), Feed(io.BytesIO(b"x")):
             raise pyvips.Error("unable to call")
 
     def test_several_threads_at_once(self):
