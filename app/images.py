@@ -15,7 +15,7 @@ from app.lookup import Lookup
 from app.media import picture_of
 from app.metrics import Metrics
 from app.pyramids import Pyramids
-from imaging.errors import BrokenImage
+from imaging.errors import BrokenImage, ImageError
 from imaging.request import Order
 from imaging.size import Bounds
 from imaging.watermark import Mark
@@ -58,6 +58,18 @@ class Images:
         if page == 1:
             return picture_of(original)
         return self._renditions.dimensions(blob_of(original).sha256, page, lambda: self._open(original))
+
+    def page_sizes(self, original: Original, pages: int) -> list[tuple[int, int] | None]:
+        """``dimensions`` of the first pages; None for one that can't be shown."""
+        first = picture_of(original)
+        if pages == 1:
+            return [first]
+        try:
+            found = self._renditions.page_sizes(blob_of(original).sha256, pages, lambda: self._open(original))
+        except ImageError as error:
+            log.warning("the pages of original %s: %s", original.original_id, error)
+            found = []
+        return [first, *found[1:]]
 
     def key(self, original: Original, order: Order, page: int, mark: Mark | None) -> str:
         """Names the bytes before they are there."""

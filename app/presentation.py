@@ -24,10 +24,9 @@ from app.identifier import Identifier
 from app.images import Images
 from app.library import Library
 from app.lookup import known_context
-from app.media import HARMLESS, picture_of
+from app.media import HARMLESS
 from app.options import Options
 from app.problems import NO_STORE, Problem, bad_field
-from imaging.errors import ImageError
 from imaging.size import Max, Within
 from ingest.records import REFERENCE_ID, Original, Reference
 
@@ -105,11 +104,9 @@ class Manifest:
         name = original.filename or reference.reference_id
         grant = self._grants.of(Identifier(reference.reference_id), reference)
         pages = min(original.pages or 1, self._canvases)
-        for page in range(1, pages + 1):
-            try:
-                size = self._images.dimensions(original, page) if page > 1 else picture_of(original)
-            except ImageError:
-                continue  # a page that can't be shown is none
+        for page, size in enumerate(self._images.page_sizes(original, pages), 1):
+            if size is None:
+                continue
             most = grant.bounds(self._images.bounds(size), size, size)
             yield Leaf(
                 Identifier(reference.reference_id, page).text,

@@ -50,6 +50,18 @@ def look(feed: Feed, known: Format, page: int) -> Dimensions:
     return codestreams.jxl(feed) if known is formats.JXL else codestreams.jp2(feed)
 
 
+def page_sizes(feed: Feed) -> Iterator[tuple[int, int] | None]:
+    """Width and height of each page of a PDF, in pixels; None for one that can't be drawn. BrokenImage."""
+    with _pdf(feed) as document:
+        for page in range(1, len(document) + 1):
+            try:
+                found = _page_size(document, page)
+            except BrokenImage:
+                yield None
+            else:
+                yield found.width, found.height
+
+
 def pixels(feed: Feed, known: Format, shape: _Shape) -> Image:
     """The picture, in memory. BrokenImage."""
     if known is formats.PDF:

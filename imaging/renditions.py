@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from typing import BinaryIO, Protocol
@@ -11,6 +12,7 @@ from imaging.encoding import STANDARD, Encoding
 from imaging.errors import BrokenImage, ImageError
 from imaging.limits import Limits
 from imaging.outputs import outputs
+from imaging.pages import sizes_of_pages
 from imaging.picture import inspect
 from imaging.pyramid import Tiles
 from imaging.render import render, render_tiles
@@ -88,6 +90,18 @@ class Renditions:
 
         width, height = self._cache.make(f"{checksum};{page}/dimensions", make).split(b",")
         return int(width), int(height)
+
+    def page_sizes(
+        self, checksum: str, pages: int, open_reader: Callable[[], BinaryIO]
+    ) -> list[tuple[int, int] | None]:
+        """``dimensions`` of the first pages, from one look at the file; None for a page that can't be shown."""
+
+        def make() -> bytes:
+            with open_reader() as reader:
+                return json.dumps(sizes_of_pages(reader, self._limits, pages)).encode()
+
+        held = json.loads(self._cache.make(f"{checksum}/{pages}/dimensions", make))
+        return [None if size is None else (size[0], size[1]) for size in held]
 
     def key(self, checksum: str, width: int, height: int) -> str:
         """The canonical request (full, w,h, 0, default.jpg) for an original, under these settings."""

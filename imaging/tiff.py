@@ -15,7 +15,9 @@ from imaging.errors import BrokenImage, NotReadHere, TooLargeImage
 from imaging.feed import Feed
 from imaging.ycbcr import BT601, FULL_RANGE, YCbCr
 
-_HEIGHT, _COMPRESSION, _PHOTOMETRIC, _STRIP_ROWS, _PLANAR, _TILE_ROWS = 257, 259, 262, 278, 284, 323
+_WIDTH, _HEIGHT, _COMPRESSION, _PHOTOMETRIC, _ORIENTATION = 256, 257, 259, 262, 274
+_STRIP_ROWS, _PLANAR, _TILE_ROWS = 278, 284, 323
+_QUARTER_TURNS: Final = range(5, 9)
 _COEFFICIENTS, _SUBSAMPLING, _REFERENCE = 529, 530, 532
 _SEPARATE: Final = 2
 _YCBCR: Final = 6
@@ -54,25 +56,45 @@ def layout(feed: Feed, most_pages: int, page: int = 1) -> Layout:
 
     BrokenImage; NotReadHere; TooLargeImage when there are more than ``most_pages``.
     """
-    head = feed.read(0, 16)
-    order = "<" if head[:2] == b"II" else ">"
-    variant = _Variant(order, 43 in head[2:4])
-    at = variant.number(head[8:16] if variant.big else head[4:8])
-    seen: set[int] = set()
+    variant, at = _start(feed)
+    pages = 0
     tags: dict[int, int] = {}
     chosen = b""
+    for entries in _directories(feed, variant, at, most_pages):
+        pages += 1
+        if not tags or pages == page:
+            tags, chosen = dict(_values(variant, entries)), entries
+    if not tags:
+        raise BrokenImage("a TIFF without a page")
+    colours = _ycbcr(feed, variant, chosen, tags) if tags.get(_PHOTOMETRIC) == _YCBCR else None
+    return Layout(pages, _TILE_ROWS in tags, _rows(tags), colours)
+
+
+def sizes(feed: Feed, most_pages: int) -> Iterator[tuple[int, int]]:
+    """Width and height of each page in pixels, as displayed. Errors as ``layout``."""
+    variant, at = _start(feed)
+    for entries in _directories(feed, variant, at, most_pages):
+        tags = dict(_values(variant, entries))
+        width, height = tags.get(_WIDTH, 0), tags.get(_HEIGHT, 0)
+        yield (height, width) if tags.get(_ORIENTATION, 1) in _QUARTER_TURNS else (width, height)
+
+
+def _start(feed: Feed) -> tuple[_Variant, int]:
+    """The variant, and the offset of the first directory."""
+    head = feed.read(0, 16)
+    variant = _Variant("<" if head[:2] == b"II" else ">", 43 in head[2:4])
+    return variant, variant.number(head[8:16] if variant.big else head[4:8])
+
+
+def _directories(feed: Feed, variant: _Variant, at: int, most_pages: int) -> Iterator[bytes]:
+    """The entries of each directory, from the one at this offset on."""
+    seen: set[int] = set()
     while at and at not in seen:
         if len(seen) == most_pages:
             raise TooLargeImage(f"more than {most_pages} pages")
         seen.add(at)
-        entries, following = _directory(feed, variant, at)
-        if not tags or len(seen) == page:
-            tags, chosen = dict(_values(variant, entries)), entries
-        at = following
-    if not tags:
-        raise BrokenImage("a TIFF without a page")
-    colours = _ycbcr(feed, variant, chosen, tags) if tags.get(_PHOTOMETRIC) == _YCBCR else None
-    return Layout(len(seen), _TILE_ROWS in tags, _rows(tags), colours)
+        entries, at = _directory(feed, variant, at)
+        yield entries
 
 
 def _directory(feed: Feed, variant: _Variant, at: int) -> tuple[bytes, int]:
