@@ -9,7 +9,14 @@ import build_viewer
 
 LAYERS = ["app", "storage", "imaging", "ingest", "cli"]
 
-IMAGES = ["imagecodecs>=2024.9", "pypdfium2>=4.30,<6", "iiif-prezi3>=2,<4"]
+IMAGES = [
+    "imagecodecs>=2024.9",  # JPEG 2000, JPEG XL
+    "pypdfium2>=4.30,<6",
+    "pi-heif>=1,<2",  # HEIC
+    "defusedxml>=0.7.1,<1",  # SVG, with the next one
+    "tinycss2>=1.4,<2",
+    "iiif-prezi3>=2,<4",
+]
 TESTS = [
     "pytest>=8,<10",
     "pytest-xdist>=3.6,<4",

@@ -53,7 +53,7 @@ def examined(settings: Settings) -> Iterator[Finding]:
     yield Finding("magazin", "ok", metadata.version("magazin"))
     yield from libraries()
     yield from packages()
-    yield from formats()
+    yield from formats(settings.images.svg)
     yield Finding("settings", "ok", str(settings.config or "no file: defaults, variables, flags"))
     magazin = Magazin(settings)
     yield from _storage(magazin)

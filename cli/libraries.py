@@ -14,12 +14,17 @@ from importlib import metadata
 from packaging.requirements import Requirement
 
 from imaging import libvips
+from imaging.formats import FORMATS, SVG
+from imaging.outputs import outputs
+from imaging.proof import readable
 from storage.sqlite_connections import library_version
 
 SQLITE = "3.51.3"  # before: the WAL reset bug with several connections
 LIBVIPS = "8.18.3"
 LIBHEIF, LIBWEBP = "1.22", "1.3.2"
 BUNDLED = {"libheif": "1.23.0", "libwebp": "1.6.0"}  # in the wheel pyvips-binary since 8.18.3
+
+NEEDED = {"jpeg", "png", "tiff", "webp"}
 
 
 @dataclass(frozen=True)
@@ -84,10 +89,14 @@ def packages() -> Iterator[Finding]:
             yield Finding(label, "ok", found)
 
 
-def formats() -> Iterator[Finding]:
-    read = libvips.readable()
-    yield Finding("formats read", "ok" if {"jpeg", "png", "tiff", "webp"} <= set(read) else "bad", ", ".join(read))
-    yield Finding("formats written", "ok", ", ".join(libvips.writable()))
+def formats(svg: bool) -> Iterator[Finding]:
+    """What is read is proved here and now; SVG only where it is switched on."""
+    wanted = [known.name for known in (*FORMATS, *([SVG] if svg else []))]
+    read = [name for name in readable() if name in wanted]
+    yield Finding("formats read", "ok" if set(read) >= NEEDED else "bad", ", ".join(read))
+    if missing := [name for name in wanted if name not in read]:
+        yield Finding("formats not read", "warn", ", ".join(missing), "pip install 'magazin[images]'")
+    yield Finding("formats written", "ok", ", ".join(outputs()))
 
 
 def _extra_of(wanted: Requirement) -> str | None:

@@ -158,6 +158,12 @@ class Images:
         256 * 1024**2, kinds.SIZE, "Largest file of a format that is read whole: AVIF, HEIC, WebP, GIF."
     )
     pages: int = setting(10_000, kinds.number(1), "Pages of a TIFF; one with more is kept without images.")
+    svg: bool = setting(
+        False,
+        kinds.SWITCH,
+        "Draw SVG, too, without its scripts and without whatever it refers to, in a process of its own with a bound on "
+        "time and memory. Needs the extra images. The originals stay downloads.",
+    )
     output_pixels: int = setting(100_000_000, kinds.number(1), "Largest image made.")
     seconds: float = setting(300.0, kinds.SPAN_OF_TIME, "How long one decoding may take.")
     decoders: int = setting(2, kinds.number(1, 256), "Images that one worker process decodes at once.")

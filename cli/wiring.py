@@ -162,6 +162,7 @@ class Magazin:
             max_area=images.max_area,
             max_width=images.max_width,
             max_height=images.max_height,
+            svg=images.svg,
             seconds=images.seconds,
         )
 

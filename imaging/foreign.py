@@ -1,4 +1,5 @@
-"""What libvips' build may lack: JPEG 2000 and JPEG XL through imagecodecs, PDF through pypdfium2. Both are extras.
+"""What libvips' build may lack: JPEG 2000 and JPEG XL through imagecodecs, PDF through pypdfium2, HEIC through pi-heif.
+All are extras.
 
 They are imported where they are used. PDFium is not thread-safe: one lock is around whatever it does.
 """
@@ -38,10 +39,14 @@ class _Shape(Protocol):
     def page(self) -> int: ...
 
 
-def look(feed: Feed, known: Format, page: int) -> Dimensions:
-    """Width, height in pixels and pages, from the header. NotReadHere, NoSuchPage, BrokenImage."""
+def check_installed(known: Format) -> None:
+    """Raise NotReadHere where the library that reads the format is missing."""
     if importlib.util.find_spec(known.package) is None:
         raise NotReadHere(f"{known.name} is read by {known.package}, which isn't installed")
+
+
+def look(feed: Feed, known: Format, page: int) -> Dimensions:
+    """Width, height in pixels and pages, from the header. NoSuchPage, BrokenImage."""
     if known is formats.PDF:
         with _pdf(feed) as document:
             return _page_size(document, page)
@@ -66,6 +71,8 @@ def pixels(feed: Feed, known: Format, shape: _Shape) -> Image:
     """The picture, in memory. BrokenImage."""
     if known is formats.PDF:
         return _drawn(feed, shape)
+    if known is formats.HEIC:
+        return _heic(feed, shape)
     import imagecodecs  # type: ignore[import-not-found, unused-ignore]
 
     decode = imagecodecs.jpegxl_decode if known is formats.JXL else imagecodecs.jpeg2k_decode
@@ -73,6 +80,10 @@ def pixels(feed: Feed, known: Format, shape: _Shape) -> Image:
         array = decode(feed.read(0, feed.size))
     except (imagecodecs.Jpeg2kError, imagecodecs.JpegxlError, ValueError) as error:
         raise BrokenImage(f"{known.package}: {error}") from error
+    return _of_array(array, shape)
+
+
+def _of_array(array: Any, shape: _Shape) -> Image:
     if array.shape[:2] != (shape.height, shape.width) or array.ndim > 3:
         raise BrokenImage("has other dimensions than its header says")
     if array.dtype.kind != "u" or array.dtype.itemsize > 2:
@@ -82,6 +93,26 @@ def pixels(feed: Feed, known: Format, shape: _Shape) -> Image:
     if image.format == "ushort":
         return image.copy(interpretation="grey16" if few else "rgb16")
     return image.copy(interpretation="b-w" if few else "srgb")
+
+
+def _heic(feed: Feed, shape: _Shape) -> Image:
+    """With the metadata and the profile as libvips reads them, which lacks the decoder alone."""
+    import numpy
+    import pi_heif  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    data = feed.read(0, feed.size)
+    try:
+        file = pi_heif.open_heif(io.BytesIO(data), convert_hdr_to_8bit=False)
+        one = file[file.primary_index if shape.page == 1 else shape.page - 1]
+        # a copy: the file owns the pixels, and goes
+        image = _of_array(numpy.array(one), shape).copy()
+    except (ValueError, EOFError, RuntimeError, SyntaxError, IndexError) as error:
+        raise BrokenImage(f"pi_heif: {error}") from error
+    header = pyvips.Image.heifload_buffer(data)
+    for name in header.get_fields():
+        if name.startswith("exif-") or name in ("icc-profile-data", "xmp-data"):
+            image.set_type(header.get_typeof(name), name, header.get(name))
+    return image
 
 
 def _page_size(document: Any, page: int) -> Dimensions:

@@ -18,7 +18,7 @@ class Format:
     name: str
     mime: str
     loader: str
-    """The libvips operation; empty where another library decodes."""
+    """The libvips operation; empty where libvips doesn't even read the header."""
     whole_frame: bool = False
     """Always decoded as a whole frame; JPEG and PNG may be, which their headers tell."""
     package: str = ""
@@ -31,11 +31,13 @@ GIF: Final = Format("gif", "image/gif", "gifload_source", whole_frame=True)
 WEBP: Final = Format("webp", "image/webp", "webpload_source", whole_frame=True)
 TIFF: Final = Format("tiff", "image/tiff", "tiffload_source")
 AVIF: Final = Format("avif", "image/avif", "heifload_source", whole_frame=True)
-HEIC: Final = Format("heic", "image/heic", "heifload_source", whole_frame=True)
+HEIC: Final = Format("heic", "image/heic", "heifload_source", whole_frame=True, package="pi_heif")
 JP2: Final = Format("jp2", "image/jp2", "", whole_frame=True, package="imagecodecs")
 J2K: Final = Format("j2k", "image/x-jp2-codestream", "", whole_frame=True, package="imagecodecs")
 JXL: Final = Format("jxl", "image/jxl", "", whole_frame=True, package="imagecodecs")
 PDF: Final = Format("pdf", "application/pdf", "", package="pypdfium2")
+SVG: Final = Format("svg", "image/svg+xml", "", whole_frame=True, package="defusedxml")
+"""Read only where ``Limits.svg`` says so; told by ``imaging.svg.begins``."""
 
 FORMATS: Final = (JPEG, PNG, GIF, WEBP, TIFF, AVIF, HEIC, JP2, J2K, JXL, PDF)
 

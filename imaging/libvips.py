@@ -1,14 +1,10 @@
-"""The library's process-wide settings, and what the installed build can do."""
+"""The library's process-wide settings."""
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 
 import pyvips
-
-from imaging.formats import FORMATS, Format
-from imaging.outputs import outputs
 
 
 def configure(concurrency: int) -> None:
@@ -28,19 +24,3 @@ def configure(concurrency: int) -> None:
 def version() -> tuple[int, int, int]:
     """Of the libvips in use."""
     return pyvips.version(0), pyvips.version(1), pyvips.version(2)
-
-
-def readable() -> list[str]:
-    """The names of the formats that this build, and the extras beside it, read."""
-    return [known.name for known in FORMATS if _reads(known)]
-
-
-def _reads(known: Format) -> bool:
-    if known.package:
-        return importlib.util.find_spec(known.package) is not None
-    return bool(pyvips.type_find("VipsOperation", known.loader))
-
-
-def writable() -> list[str]:
-    """The suffixes of the formats in which renditions are written."""
-    return list(outputs())

@@ -32,6 +32,8 @@ class Limits:
     max_width: int = MAX_SIDE
     """Pixels of a rendition's sides, stated likewise when below the default."""
     max_height: int = MAX_SIDE
+    svg: bool = False
+    """Drawings in SVG are images, too."""
     seconds: float = 300.0
     """Time for one decoding, measured on a monotonic clock."""
 

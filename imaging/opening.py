@@ -8,8 +8,10 @@ import pyvips
 
 from imaging import foreign, formats
 from imaging.colour import Image
+from imaging.drawing import drawn
 from imaging.feed import Feed
 from imaging.picture import Picture, page_option
+from imaging.svg import Drawing
 
 _LOADERS: Final = {known.name: known.loader for known in formats.FORMATS if known.loader}
 _FOREIGN: Final = {known.name: known for known in formats.FORMATS if known.package}
@@ -20,6 +22,8 @@ def open_pixels(feed: Feed, picture: Picture, shrink: int) -> Image:
 
     Shrunk by the decoder, where it can. Anything short of the whole picture is an error then.
     """
+    if picture.format == formats.SVG.name:
+        return drawn(Drawing(feed.read(0, feed.size), picture.width, picture.height))
     if picture.format in _FOREIGN:
         return foreign.pixels(feed, _FOREIGN[picture.format], picture)
     options: dict[str, Any] = {**page_option(picture.format, picture.page)}

@@ -102,9 +102,19 @@ def outputs() -> dict[str, Output]:
 
 
 def _there(name: str) -> bool:
+    if name == "heifsave_buffer":
+        return _writes_avif()
     if name.endswith("_buffer"):
         return bool(pyvips.type_find("VipsOperation", name))
     return importlib.util.find_spec(name) is not None
+
+
+def _writes_avif() -> bool:
+    """libheif has its encoders as plugins, which may be missing."""
+    try:
+        return bool(pyvips.Image.black(16, 16).heifsave_buffer(compression="av1"))
+    except (pyvips.Error, AttributeError):
+        return False
 
 
 def check(output: Output, data: Any) -> bool:

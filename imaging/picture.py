@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import pyvips
 
-from imaging import foreign, formats
+from imaging import foreign, formats, svg
 from imaging.errors import NoSuchPage, NotAnImage, TooLargeImage
 from imaging.feed import Feed
 from imaging.formats import Format
@@ -19,6 +20,8 @@ from imaging.ycbcr import YCbCr
 
 _ROWS = 256
 """Rows that libvips keeps of a picture that streams, in the loader and in what follows."""
+_WITHIN = Limits(whole_frame_pixels=16_000_000, streamed_pixels=16_000_000)
+"""For an image within a drawing."""
 _QUARTER_TURNS = range(5, 9)
 _PAGED = (formats.TIFF.name, formats.AVIF.name, formats.HEIC.name)
 
@@ -67,8 +70,11 @@ def inspect(reader: BinaryIO, limits: Limits, page: int = 1) -> Picture:
 
 
 def look(feed: Feed, limits: Limits, page: int = 1) -> Picture:
-    """``inspect`` for a feed that goes on to decoding; of an animation it holds only the first frame afterwards."""
+    """``inspect`` for a feed that goes on to decoding; afterwards it holds of an animation only the first frame, and a
+    drawing without what could do harm."""
     known = formats.recognise(feed.read(0, formats.HEAD))
+    if known is None and limits.svg and svg.begins(feed.read(0, svg.HEAD)):
+        return _drawing(feed, limits, page)
     if known is None:
         raise NotAnImage("of no image format that is read here" if feed.size else "empty")
     pages, rows, tiled, ycbcr = 1, _ROWS, False, None
@@ -83,7 +89,9 @@ def look(feed: Feed, limits: Limits, page: int = 1) -> Picture:
     if known.whole_frame and feed.size > limits.whole_frame_bytes:
         raise TooLargeImage(f"{feed.size} bytes of {known.name}, beyond the limit of {limits.whole_frame_bytes}")
     if known.package:
-        return _foreign(feed, known, limits, page)
+        foreign.check_installed(known)
+        if not known.loader:
+            return _foreign(feed, known, limits, page)
     image = pyvips.Operation.call(known.loader, feed.source(), access="sequential")
     pages = max(pages, _number(image, "n-pages", 1))
     if page > pages:
@@ -118,6 +126,20 @@ def _foreign(feed: Feed, known: Format, limits: Limits, page: int) -> Picture:
     found = foreign.look(feed, known, page)
     picture = Picture(known.name, known.mime, found.width, found.height, found.pages, whole_frame=True, page=page)
     _check(picture, found.height, limits)
+    return picture
+
+
+def _drawing(feed: Feed, limits: Limits, page: int) -> Picture:
+    """Of an SVG; the feed holds it cleaned afterwards."""
+    if page > 1:
+        raise NoSuchPage("page: there is 1")
+    if feed.size > svg.LARGEST:
+        raise TooLargeImage(f"an SVG of {feed.size} bytes, beyond the limit of {svg.LARGEST}")
+    drawing = svg.cleaned(feed.read(0, feed.size), lambda data: inspect(io.BytesIO(data), _WITHIN))
+    feed.replace(drawing.data)
+    known = formats.SVG
+    picture = Picture(known.name, known.mime, drawing.width, drawing.height, 1, whole_frame=True)
+    _check(picture, picture.height, limits)
     return picture
 
 

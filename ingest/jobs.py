@@ -18,7 +18,7 @@ from ingest.claims import Claim
 from ingest.fetch.fetcher import Fetcher, Sink
 from ingest.fetch.outcome import Fetched, Outcome
 from ingest.logs import MILLISECOND, Logs
-from ingest.pictures import Pictures, Prepared, is_claimed_image
+from ingest.pictures import Pictures, Prepared
 from ingest.recent import Recent
 from ingest.records import Original, Status
 from ingest.scaled import scaled_rows
@@ -84,10 +84,11 @@ class Jobs:
             if fetched.outcome is not Outcome.ARCHIVED:
                 return self._failed(original, fetched)
             blob = writer.commit()
-        if not is_claimed_image(original.mime_declared, fetched.mime_received, fetched.mime_sniffed, fetched.mime):
+        claimed = original.mime_declared, fetched.mime_received, fetched.mime_sniffed, fetched.mime
+        if not self._pictures.are_made_of(*claimed):
             return self._stored(blob, fetched, Prepared("no image"))
         try:
-            prepared = self._pictures.prepare(blob)
+            prepared = self._pictures.prepare(blob, *claimed)
         except ImageError as error:
             reason = f"declared or recognised as an image, and can't be decoded: {error}"
             return self._failed(original, dataclasses.replace(fetched, outcome=Outcome.NOT_DATA, reason=reason))

@@ -19,9 +19,8 @@ from storage.blobs import Blob, BlobStore
 from storage.schema import BOXES
 
 PROOF: Final = ((116, 87),)  # decoding everything for the smallest box proves an image as well as any
-VECTOR: Final = "image/svg+xml"  # never drawn, so it isn't an image here
-DOCUMENT: Final = "application/pdf"  # its pages are shown; one that can't be drawn is a file all the same
-
+VECTOR: Final = "image/svg+xml"  # drawn only where the limits say so
+DOCUMENT: Final = "application/pdf"
 
 log = logging.getLogger(__name__)
 
@@ -40,9 +39,7 @@ class Prepared:
 
 
 def is_claimed_image(*mimes: str | None) -> bool:
-    """Whether anything says that this is a raster image, or a PDF: the caller, the header, the first bytes."""
-    if VECTOR in mimes:
-        return False
+    """Whether anything says that this is an image, or a PDF: the caller, the header, the first bytes."""
     return any(mime is not None and mime.startswith("image/") for mime in mimes) or DOCUMENT in mimes
 
 
@@ -66,8 +63,13 @@ class Pictures:
         self._pyramid_pixels = pyramid_pixels
         self._decoding = threading.BoundedSemaphore(decoders)
 
-    def prepare(self, blob: Blob) -> Prepared:
-        """Decode the image that the blob holds. Raises NotAnImage, BrokenImage, and what reading the blob raises."""
+    def are_made_of(self, *mimes: str | None) -> bool:
+        """Whether what these types are claimed for is to be prepared."""
+        return is_claimed_image(*mimes) and (self._limits.svg or VECTOR not in mimes)
+
+    def prepare(self, blob: Blob, *mimes: str | None) -> Prepared:
+        """Decode the image that the blob holds, for which these types are claimed. A PDF or SVG that can't be drawn is
+        a file all the same. Raises NotAnImage, BrokenImage, and what reading the blob raises."""
         with self._decoding, self._blobs.open(blob) as reader:
             source = cast(BinaryIO, reader)
             try:
@@ -78,7 +80,7 @@ class Pictures:
                 return Prepared(f"kept without images: {error}")
             except ImageError as error:
                 source.seek(0)
-                if source.read(5) != b"%PDF-":
+                if source.read(5) != b"%PDF-" and VECTOR not in mimes:
                     raise
                 return Prepared(f"kept without images: {error}")
             pyramid = None

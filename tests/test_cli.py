@@ -1,7 +1,9 @@
 """The command line: what each command prints, and the status it ends with."""
 
+import importlib.util
 import json
 import logging
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from storage.directory import DirectoryBlobs
 from tests.source import Source, http
 
 ROOT = Path(__file__).parent.parent
+MODULES = {"iiif-prezi3": "iiif_prezi3", "cassandra-driver": "cassandra"}
 
 
 @pytest.fixture
@@ -217,7 +220,19 @@ def test_doctor_knows_versions_formats_and_what_is_missing(magazin):
         "disk",
     ):
         assert found[name]["state"] == "ok", found[name]
+    for name, extra in (
+        *(("imagecodecs", "images"), ("pypdfium2", "images"), ("iiif-prezi3", "images")),
+        *(("cassandra-driver", "cassandra"), ("granian", "granian")),
+    ):
+        held = found[f"{name} ({extra})"]
+        if importlib.util.find_spec(MODULES.get(name, name)):
+            assert (held["state"], held["text"]) == ("ok", metadata.version(name))
+        else:
+            assert (held["state"], held["remedy"]) == ("warn", f"pip install 'magazin[{extra}]'")
     assert "jpeg" in found["formats read"]["text"]
+    assert "heic" in found["formats read"]["text"]
+    assert "svg" not in found["formats read"]["text"]
+    assert "svg" in magazin("doctor", images_svg="true")[1]
     assert "webp" in found["formats written"]["text"]
     assert found["access"] == {
         "name": "access",
