@@ -54,8 +54,8 @@ def create_app(
     waiting = Waiting(options.waiters, options.longest_wait, sleep=sleep)
     boxes = Boxes(library.store, metrics)
     grants = Grants(options.policy, clock)
-    scaled = Scaled(library, lookup, grants, metrics, boxes, options.max_age)
     images = Images(library, lookup, grants, metrics, boxes, Pyramids(library.blobs))
+    scaled = Scaled(images, lookup, grants, options.max_age)
 
     app: App = falcon.App()
     app.add_middleware(RequestLog(metrics))

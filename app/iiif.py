@@ -16,7 +16,7 @@ from app.conditional import Validators, not_modified
 from app.disposition import disposition
 from app.grants import Grant
 from app.identifier import Identifier
-from app.images import Images
+from app.images import Images, tag_of
 from app.media import HARMLESS, freshness, validators_of
 from app.options import Options
 from app.problems import bad_field
@@ -145,11 +145,6 @@ def filename(original: Original, suffix: str) -> str:
     name = original.filename or "image"
     stem, dot, _ = name.rpartition(".")
     return f"{stem if dot and stem else name}.{suffix}"
-
-
-@lru_cache(maxsize=4096)
-def tag_of(key: str) -> str:
-    return str(xxhash.xxh3_128_hexdigest(key.encode()))
 
 
 @lru_cache(maxsize=1024)

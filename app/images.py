@@ -4,7 +4,10 @@ original."""
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 from typing import BinaryIO, cast
+
+import xxhash
 
 from app.boxes import Boxes
 from app.fileimages import SHELF, FileImages
@@ -101,6 +104,12 @@ class Images:
         if self._files.hold(original):
             return cast(BinaryIO, self._files.open(original))
         return cast(BinaryIO, self._blobs.open(blob_of(original)))
+
+
+@lru_cache(maxsize=4096)
+def tag_of(key: str) -> str:
+    """The tag of the bytes that a key names."""
+    return str(xxhash.xxh3_128_hexdigest(key.encode()))
 
 
 def blob_of(original: Original) -> Blob:

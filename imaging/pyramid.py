@@ -44,7 +44,7 @@ def build(reader: BinaryIO, limits: Limits, encoding: Encoding, write: Callable[
     """Write the pyramid of the picture that ``reader`` holds, in one pass; False, and nothing written, for one with
     transparency, which JPEG has none of.
 
-    Errors of ``scale.jpeg``; what ``write`` raises passes to the caller.
+    Errors of ``render``; what ``write`` raises passes to the caller.
     """
     errors: list[BaseException] = []
 

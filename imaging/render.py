@@ -34,7 +34,9 @@ def render(
     """The bytes of the rendition that ``order`` asks for, from a page of the picture that ``reader`` holds.
 
     Colours as ``to_srgb`` makes them, oriented; transparency is kept where the format can, else it lies on the
-    background. BadRequest for a format that can't be written here; errors of ``scale.jpeg``.
+    background. NotAnImage, NotReadHere, TooLargeImage as ``inspect``; TookTooLong; BrokenImage when not the whole
+    picture can be decoded; BadRequest for a format that can't be written here. An error of the reader passes to the
+    caller.
     """
     output = _output(order)
     with Feed(reader) as feed, Deadline(limits.seconds) as deadline:

@@ -7,9 +7,8 @@ import logging
 from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
-from imaging import scale
 from imaging.encoding import STANDARD, Encoding
-from imaging.errors import BrokenImage, ImageError
+from imaging.errors import BrokenImage
 from imaging.limits import Limits
 from imaging.outputs import outputs
 from imaging.pages import sizes_of_pages
@@ -17,7 +16,6 @@ from imaging.picture import inspect
 from imaging.pyramid import Tiles
 from imaging.render import render, render_tiles
 from imaging.request import Order
-from imaging.size import Size
 from imaging.watermark import Mark
 
 log = logging.getLogger(__name__)
@@ -33,25 +31,6 @@ class Renditions:
     def __init__(self, cache: Cache, limits: Limits, encoding: Encoding = STANDARD) -> None:
         self._cache, self._limits, self._encoding = cache, limits, encoding
 
-    def jpeg(
-        self, checksum: str, picture_size: tuple[int, int], size: Size, open_reader: Callable[[], BinaryIO]
-    ) -> bytes:
-        """The JPEG of the original with this checksum and these displayed dimensions, in this size.
-
-        ``open_reader`` is called only for what isn't in the cache. BadRequest; the errors of ``scale.jpeg``; the
-        cache's own (too many wait); whatever ``open_reader`` and its reader raise.
-        """
-        width, height = size.fit(*picture_size, self._limits.bounds(*picture_size))
-
-        def make() -> bytes:
-            with open_reader() as reader:
-                data = scale.jpeg(reader, width, height, self._limits, self._encoding)
-            if not data.startswith(b"\xff\xd8"):
-                raise ImageError("the encoder gave no JPEG")
-            return data
-
-        return self._cache.make(self.key(checksum, width, height), make)
-
     def image(
         self,
         checksum: str,
@@ -62,7 +41,11 @@ class Renditions:
         mark: Mark | None = None,
     ) -> bytes:
         """The rendition that ``order`` asks for, of a page; from ``tiles``, the first page's, for formats that lose
-        something anyway. Errors as ``jpeg``, and those of ``render``."""
+        something anyway.
+
+        ``open_reader`` is called only for what isn't in the cache. The errors of ``render``; the cache's own (too many
+        wait); whatever ``open_reader`` and its reader raise.
+        """
 
         def make() -> bytes:
             if tiles is not None and not outputs()[order.format].lossless:
@@ -102,7 +85,3 @@ class Renditions:
 
         held = json.loads(self._cache.make(f"{checksum}/{pages}/dimensions", make))
         return [None if size is None else (size[0], size[1]) for size in held]
-
-    def key(self, checksum: str, width: int, height: int) -> str:
-        """The canonical request (full, w,h, 0, default.jpg) for an original, under these settings."""
-        return f"{checksum}/full/{width},{height}/0/default.jpg?{self._encoding.version}"

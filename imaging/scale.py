@@ -1,4 +1,4 @@
-"""An image as a JPEG of other dimensions."""
+"""An image as JPEGs of several sizes, from one decoding."""
 
 from __future__ import annotations
 
@@ -19,22 +19,12 @@ from imaging.resizing import resized
 from imaging.size import Within
 
 
-def jpeg(reader: BinaryIO, width: int, height: int, limits: Limits, encoding: Encoding = STANDARD) -> bytes:
-    """The picture, scaled to exactly these pixels: sRGB, oriented, flattened, metadata stripped.
-
-    NotAnImage, NotReadHere, TooLargeImage as ``inspect``; TookTooLong; BrokenImage when not the whole picture can be
-    decoded. An error of the reader passes to the caller.
-    """
-    with Feed(reader) as feed, Deadline(limits.seconds) as deadline:
-        return encoding.jpeg(_scaled(feed, deadline, look(feed, limits), (width, height), encoding))
-
-
 def boxes(
     reader: BinaryIO, boxes: Sequence[tuple[int, int]], limits: Limits, encoding: Encoding = STANDARD
 ) -> dict[tuple[int, int], bytes]:
     """A JPEG for each box (width, height), within it and never enlarged, from one decoding of the whole picture.
 
-    The largest is made from the picture, the others from the largest. Errors as ``jpeg``; besides, a GIF that is cut
+    The largest is made from the picture, the others from the largest. Errors of ``render``; besides, a GIF that is cut
     off behind its first frame is a BrokenImage here.
     """
     with Feed(reader) as feed, Deadline(limits.seconds) as deadline:

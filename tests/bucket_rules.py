@@ -15,7 +15,6 @@ from PIL import Image
 
 from imaging.limits import Limits
 from imaging.picture import inspect
-from imaging.scale import jpeg
 from storage.bucket import Bucket
 from storage.bucket_errors import (
     ChunkMissing,
@@ -36,6 +35,7 @@ from storage.bucket_upload import SIGN_OF_LIFE
 from storage.errors import Full, SchemaMismatch
 from storage.table import Kind, Type, cas
 from tests.bucket_setting import CHUNK, HOUR, BucketSetting, Watched, chunk_rows, noise, nothing_left
+from tests.imaging_files import jpeg
 
 SIZES = [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 7 * CHUNK + 13]
 

@@ -7,12 +7,27 @@ import zlib
 import pyvips
 from PIL import Image, ImageChops, ImageStat
 
+from imaging.encoding import STANDARD
+from imaging.picture import inspect
+from imaging.region import Rect
+from imaging.render import render
+from imaging.request import Order, Quality
+from imaging.rotation import Rotation
+
 
 def saved(image, kind, **options):
     """The bytes of a Pillow image in a format of Pillow's."""
     out = io.BytesIO()
     image.save(out, kind, **options)
     return out.getvalue()
+
+
+def jpeg(reader, width, height, limits, encoding=STANDARD):
+    """The picture as a JPEG of exactly these pixels, whatever its own."""
+    picture = inspect(reader, limits)
+    whole = Rect(0, 0, picture.width, picture.height)
+    order = Order(whole, (width, height), Rotation(), Quality.DEFAULT, "jpg", True, "", "")
+    return render(reader, order, limits, encoding)
 
 
 def opened(data):

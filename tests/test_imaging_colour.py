@@ -8,8 +8,7 @@ from PIL import Image, ImageCms
 from imaging.encoding import Encoding
 from imaging.errors import BrokenImage, NotReadHere
 from imaging.limits import Limits
-from imaging.scale import jpeg
-from tests.imaging_files import GRAY, opened, plain, saved, tiff
+from tests.imaging_files import GRAY, jpeg, opened, plain, saved, tiff
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 LAB = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()

@@ -6,16 +6,17 @@ import pytest
 from PIL import Image
 
 from imaging.encoding import Encoding
-from imaging.errors import BadRequest, BrokenImage, ImageError
+from imaging.errors import BrokenImage, ImageError
 from imaging.limits import Limits
 from imaging.renditions import Renditions
-from imaging.size import parse
+from imaging.request import parse
 from storage.cache import Cache
 from tests.imaging_files import Failing, StorageFailed, opened, photo, saved
 
 PICTURE = (300, 200)
 DATA = saved(photo(*PICTURE), "JPEG")
 SUM = "ab" * 32
+LIMITS = Limits()
 
 
 class Original:
@@ -36,8 +37,12 @@ def cache(tmp_path):
     cache.close()
 
 
-def made(renditions, original, text, checksum=SUM):
-    return renditions.jpeg(checksum, PICTURE, parse(text), original.open)
+def made(renditions, original, text, checksum=SUM, limits=LIMITS):
+    return renditions.image(checksum, ordered(text, limits), 1, original.open)
+
+
+def ordered(text, limits=LIMITS):
+    return parse(2, "full", text, "0", "default.jpg").resolve(*PICTURE, limits.bounds(*PICTURE))
 
 
 def test_a_rendition_is_made_once_however_it_is_asked_for(cache):
@@ -82,18 +87,6 @@ def test_an_error_passes_and_nothing_is_kept(cache, original, error):
     assert opened(made(renditions, Original(), "60,")).size == (60, 40)
 
 
-@pytest.mark.parametrize("text", ["301,", ",201", "300,201", "full"])
-def test_a_bad_size_opens_nothing(cache, text):
-    original = Original()
-    with pytest.raises(BadRequest):
-        made(Renditions(cache, Limits(output_pixels=50_000)), original, text)
-    assert not original.readers
-
-
-def test_the_largest_is_reduced_to_the_limit(cache):
-    assert opened(made(Renditions(cache, Limits(output_pixels=15_000)), Original(), "max")).size == (150, 100)
-
-
 @pytest.mark.parametrize("nonsense", [b"", b"\x89PNG"])
 def test_what_the_encoder_gives_is_looked_at(cache, nonsense):
     class Faulty(Encoding):
@@ -101,9 +94,9 @@ def test_what_the_encoder_gives_is_looked_at(cache, nonsense):
             return nonsense
 
     renditions = Renditions(cache, Limits(), Faulty())
-    with pytest.raises(ImageError, match="no JPEG"):
+    with pytest.raises(ImageError, match="no jpg"):
         made(renditions, Original(), "60,")
-    assert cache.get(renditions.key(SUM, 60, 40)) is None
+    assert cache.get(renditions.key_of(SUM, ordered("60,"), 1)) is None
 
 
 def test_of_whatever_format_it_is_a_jpeg(cache):

@@ -17,7 +17,7 @@ from imaging.encoding import Encoding
 from imaging.errors import BrokenImage, NotAnImage, TookTooLong, TooLargeImage
 from imaging.feed import WHOLE, Feed
 from imaging.limits import Limits
-from imaging.scale import boxes, jpeg
+from imaging.scale import boxes
 from tests.imaging_files import (
     Counting,
     Failing,
@@ -27,6 +27,7 @@ from tests.imaging_files import (
     distance,
     gif_of,
     gray_tiff,
+    jpeg,
     opened,
     photo,
     png_header,

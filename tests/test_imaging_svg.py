@@ -15,9 +15,8 @@ from imaging.drawing import drawn
 from imaging.errors import BrokenImage, ImageError, NoSuchPage, NotAnImage, TookTooLong, TooLargeImage
 from imaging.limits import Limits
 from imaging.picture import inspect
-from imaging.scale import jpeg
 from imaging.svg import LARGEST, Drawing, begins, cleaned
-from tests.imaging_files import opened, photo, saved
+from tests.imaging_files import jpeg, opened, photo, saved
 
 DRAWN = Limits(svg=True)
 NAMES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'

@@ -55,6 +55,8 @@ def test_tiles_are_copied_and_the_rest_is_computed_without_the_original(stock):
         data = app.get(f"/iiif/{version}/{identifier}/{TILE}").body
         assert distance(opened(data), photo(*PICTURE).crop((512, 0, 1024, 512))) < 8
     assert size_of(app.get(f"/iiif/3/{identifier}/full/333,/0/default.jpg").body) == ("JPEG", (333, 212))
+    scaled = opened(app.get(f"/binary/{identifier}/full/450,/default.jpg").body)
+    assert distance(scaled, photo(*PICTURE).resize(scaled.size, Image.Resampling.LANCZOS)) < 3
     assert rendered(app) == 0
 
 
