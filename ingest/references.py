@@ -8,6 +8,7 @@ store is transactional.
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -19,7 +20,7 @@ from ingest.schedule import queue_rows
 from storage.announcements import Litter, announcement
 from storage.errors import Unavailable
 from storage.ids import Clock, Ids
-from storage.interface import Store
+from storage.interface import Store, Watchful
 from storage.schema import (
     BINARY_REFS,
     BINARYREFS_CONTEXT,
@@ -48,7 +49,9 @@ class References:
     def __init__(self, store: Store, *, ids: Ids, clock: Clock, guard: Guard, reference_ttl: float = 0.0) -> None:
         self._store, self._ids, self._clock, self._guard = store, ids, clock, guard
         self._logs = Logs(store, ids=ids, clock=clock)
-        self._remembered = _Remembered(clock, reference_ttl)
+        self._remembered: _Remembered | _Unchanged = _Remembered(clock, reference_ttl)
+        if not reference_ttl and isinstance(store, Watchful):
+            self._remembered = _Unchanged(store)
 
     def attach(self, context: str, url: str, mime: str | None = None) -> Attached:
         """The reference of (context, url), attached to the URL's present original; a new one is queued.
@@ -327,6 +330,34 @@ class _Remembered:
 
     def clear(self) -> None:
         self._found.clear()
+
+
+class _Unchanged:
+    """References found by this thread since the last write to the store, by whatever process: as good as a look."""
+
+    LIMIT: Final = 500  # for each thread
+
+    def __init__(self, store: Watchful) -> None:
+        self._store, self._local = store, threading.local()
+
+    def get(self, reference_id: str) -> Attached | None:
+        state = self._store.state()
+        if getattr(self._local, "state", None) != state:
+            self._local.state, self._local.found = state, {}
+        found: Attached | None = self._local.found.get(reference_id)
+        return found
+
+    def keep(self, found: Attached) -> None:
+        """What was read after the state that ``get`` saw."""
+        if len(self._local.found) >= self.LIMIT:
+            self._local.found.clear()
+        self._local.found[found[0].reference_id] = found
+
+    def forget(self, reference_id: str) -> None:
+        """Nothing to do: the write that calls for it changed the state."""
+
+    def clear(self) -> None:
+        """As little."""
 
 
 def index_rows(reference: Reference) -> list[tuple[Table, Row]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from storage.table import Key, Outcome, Put, Remove, Row, Slice, Table
 
@@ -96,3 +96,14 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of connections. Idempotent."""
+
+
+@runtime_checkable
+class Watchful(Protocol):
+    """An optional capability: to tell whether anything was written, for less than reading it again costs."""
+
+    def state(self) -> object:
+        """Equal to what the same thread was told before only if no write of any process took effect in between.
+
+        Reads that follow see all writes up to this state, and maybe later ones. Raises what reads raise.
+        """

@@ -153,6 +153,9 @@ class SqliteStore:
         with self._connections.unit():
             yield
 
+    def state(self) -> object:
+        return self._connections.state()
+
     def close(self) -> None:
         self._connections.close()
 

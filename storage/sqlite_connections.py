@@ -7,6 +7,7 @@ locks, and closing one drops those of both.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -41,6 +42,7 @@ class Connection:
         self.raw, self.lock = raw, threading.RLock()
         self.closed = self.in_unit = False
         self._cursor = raw.cursor()
+        self._serial, self.commits = next(_SERIALS), 0
 
     def execute(self, text: str, values: Sequence[Any] = ()) -> None:
         for _ in self._cursor.execute(text, values):
@@ -48,6 +50,13 @@ class Connection:
 
     def rows(self, text: str, names: tuple[str, ...], values: Sequence[Any]) -> list[Row]:
         return [dict(zip(names, row, strict=True)) for row in self._cursor.execute(text, values)]
+
+    def state(self) -> object:
+        """Another one after each commit, of this connection or of any other."""
+        if self.in_unit:
+            return object()
+        [row] = self._cursor.execute("PRAGMA data_version")  # doesn't count commits of its own connection
+        return self._serial, row[0], self.commits
 
     def close(self) -> None:
         self.closed = True
@@ -89,6 +98,16 @@ class Connections:
         finally:
             connection.lock.release()
 
+    def state(self) -> object:
+        """See :class:`~storage.interface.Watchful`."""
+        connection = self._acquire()
+        try:
+            return connection.state()
+        except apsw.Error as error:
+            raise self._translated(error) from error
+        finally:
+            connection.lock.release()
+
     @contextmanager
     def unit(self) -> Iterator[Connection]:
         """A transaction of this thread; one within another joins it."""
@@ -113,6 +132,7 @@ class Connections:
                     raise
                 finally:
                     connection.in_unit = False
+                    connection.commits += 1
             except apsw.Error as error:
                 raise self._translated(error, writing=True) from error
             finally:
@@ -261,6 +281,7 @@ class _Patience:
         return True
 
 
+_SERIALS = itertools.count()
 _GUARD = threading.Lock()  # of ``_ALL``
 _ALL: WeakSet[Connections] = WeakSet()
 _INHERITED: list[Connection] = []

@@ -6,6 +6,7 @@ from ingest.fetch.url import BlockedUrl, InvalidUrl
 from ingest.records import BadContext, Status, reference_id_of
 from ingest.references import References
 from storage.schema import BINARY_REFS, BINARYREFS_CONTEXT, CANDIDATES, LOGS, ORIGINALS, QUEUE, URLS
+from storage.sqlite import SqliteStore
 from storage.table import Put
 from tests.domain import HOUR, SECOND, STORES, Domain, make_store
 
@@ -195,3 +196,58 @@ def test_its_own_detach_is_seen_at_once(domain):
 
 def test_the_reference_id_is_derived_from_context_and_url():
     assert reference_id_of("ctx", "http://a.example/1") == "0ab18c7e-f627-58d5-93d9-07a92712d1c8"
+
+
+class Counted(SqliteStore):
+    """Counts its reads of single rows."""
+
+    gets = 0
+
+    def get(self, *arguments, **options):
+        self.gets += 1
+        return super().get(*arguments, **options)
+
+
+class TestUnchangedStores:
+    """On the embedded store, nothing is read again before anybody writes."""
+
+    @pytest.fixture
+    def stores(self, tmp_path):
+        stores = Counted(tmp_path / "store.sqlite"), SqliteStore(tmp_path / "store.sqlite")
+        yield stores
+        for store in stores:
+            store.close()
+
+    def test_a_reference_is_read_once(self, stores):
+        domain = Domain(stores[0])
+        ids = [domain.attach(f"http://a.example/{number}")[0].reference_id for number in range(3)]
+        found = [domain.references.find(one) for one in ids]
+        stores[0].gets = 0
+        assert [domain.references.find(one) for one in ids * 5] == found * 5
+        assert stores[0].gets == 0
+
+    def test_whatever_another_process_writes_is_seen_at_once(self, stores):
+        here = Domain(stores[0])
+        there = Domain(stores[1], "two", time=here.time)
+        for number in range(3):
+            reference, _ = here.attach(f"http://a.example/{number}")
+            assert here.references.find(reference.reference_id)[1].status == Status.PROCESSING
+            there.work()
+            assert here.references.find(reference.reference_id)[1].status == Status.OK
+            if number == 0:
+                there.references.detach(reference.reference_id)
+            elif number == 1:
+                there.references.detach_context("ctx")
+            else:
+                here.references.detach(reference.reference_id)
+            assert here.references.find(reference.reference_id) is None
+
+    def test_memory_is_bounded(self, stores):
+        domain = Domain(stores[0])
+        memory = domain.references._remembered
+        ids = [domain.attach(f"http://a.example/{number}")[0].reference_id for number in range(3)]
+        memory.LIMIT = 2
+        for _ in range(2):
+            for one in ids:
+                assert domain.references.find(one)
+                assert len(memory._local.found) <= 2

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -237,3 +238,35 @@ def test_close_reaches_the_connections_of_all_threads(path: Path) -> None:
             pool.submit(store.get, NOTES, ("n",)).result()
     with pytest.raises(Unavailable, match="closed"):
         store.put(LINES, line("b"))
+
+
+class TestState:
+    """What tells a reader that nothing was written."""
+
+    def test_it_changes_with_every_write_of_its_own_and_of_others(self, store: SqliteStore, path: Path) -> None:
+        other = SqliteStore(path)
+        seen = [store.state()]
+        assert store.state() == seen[0]
+        for number, writer in enumerate((store, other, store, other, other)):
+            writer.put(LINES, line(str(number)))
+            assert store.state() not in seen
+            seen.append(store.state())
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(store.put, LINES, line("9")).result()
+            assert store.state() not in seen
+            assert pool.submit(store.state).result() not in seen
+        other.close()
+
+    def test_it_is_no_other_for_what_is_read_or_not_committed(self, store: SqliteStore, path: Path) -> None:
+        other, before = SqliteStore(path), store.state()
+        other.get(LINES, ("1", 1, "a"))
+        with suppress(ZeroDivisionError), other.unit():
+            other.put(LINES, line("1"))
+            raise ZeroDivisionError
+        assert store.state() == before
+        other.close()
+
+    def test_within_a_unit_nothing_is_told(self, store: SqliteStore) -> None:
+        with store.unit():
+            store.put(LINES, line("1"))
+            assert store.state() != store.state()
