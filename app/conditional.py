@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
+from typing import NamedTuple
 
 import falcon
 from falcon import Request
@@ -15,8 +15,7 @@ from falcon import Request
 from app.problems import Problem
 
 
-@dataclass(frozen=True)
-class Validators:
+class Validators(NamedTuple):
     """What tells one state of a resource from another."""
 
     tag: str

@@ -16,33 +16,30 @@ from app.conditional import Validators, not_modified
 from app.disposition import disposition
 from app.grants import Grant
 from app.identifier import Identifier
-from app.images import Images, tag_of
+from app.images import Images, parsed, tag_of
 from app.media import HARMLESS, freshness, validators_of
 from app.options import Options
 from app.problems import bad_field
-from imaging import request as requests
 from imaging.info import PROFILES, service
 from imaging.outputs import outputs
-from imaging.request import Order
-from imaging.size import Bounds
 from ingest.records import Original
 
 LD_JSON: Final = "application/ld+json"
 CONTEXTS: Final = {2: "http://iiif.io/api/image/2/context.json", 3: "http://iiif.io/api/image/3/context.json"}
 JSON_LD: Final = 'rel="http://www.w3.org/ns/json-ld#context"; type="application/ld+json"'
-
-Segments = tuple[int, str, str, str, str]
-"""Version, region, size, rotation, quality and format."""
-
-parsed = lru_cache(maxsize=4096)(requests.parse)
+VARY: Final = ("Vary", "Accept")
 
 
-@lru_cache(maxsize=4096)
-def ordered(segments: Segments, picture: tuple[int, int], most: Bounds, public: int) -> Order:
-    """What a request comes to. Kept by its text: exact arithmetic takes its time, and so does a hash of fractions."""
-    request = parsed(*segments)
-    crop = request.region.crop(*picture)
-    return request.resolve(*picture, Grant(public).bounds(most, picture, (crop.width, crop.height)))
+def _described(version: int, linked: bool) -> list[tuple[str, str]]:
+    """Headers of the document; ``linked``: as JSON-LD, which the client asked for."""
+    link = f'<{PROFILES[version]}>;rel="profile"'
+    kind = LD_JSON if version == 2 else f'{LD_JSON};profile="{CONTEXTS[3]}"'
+    if not linked:
+        link, kind = f"{link}, <{CONTEXTS[version]}>; {JSON_LD}", "application/json"
+    return [("Content-Type", kind), ("Link", link), VARY, *HARMLESS]
+
+
+DESCRIBED: Final = {(version, linked): _described(version, linked) for version in CONTEXTS for linked in (False, True)}
 
 
 class Base:
@@ -65,31 +62,32 @@ class Info:
     def __init__(self, version: int, images: Images, options: Options) -> None:
         self._version, self._images = version, images
         self._base_url, self._max_age, self._rights = options.base_url, options.max_age, options.rights
+        self._written = lru_cache(maxsize=1024)(self._write)
 
     def on_get(self, req: Request, resp: Response, identifier: str) -> None:
         name = identifiers.parse(identifier)
         original, grant = self._images.find(name)
         picture = self._images.dimensions(original, name.page)
-        most = grant.bounds(self._images.bounds(picture), picture, picture)
         where = address(req, self._base_url, self._version, name)
-        rights = original.rights or self._rights or None
-        data, tag = written(self._version, where, picture, most, rights, grant.finest(picture))
+        data, tag = self._written(where, picture, original.rights or self._rights or None, grant.public)
         validators = Validators(tag, validators_of(original).modified)
-        resp.set_headers(freshness(validators, age(self._max_age, grant)))
-        resp.set_header("Vary", "Accept")
+        fresh = freshness(validators, age(self._max_age, grant))
         if not_modified(req, validators):
             resp.status = HTTPStatus.NOT_MODIFIED
+            resp.set_headers([*fresh, VARY])
             return
-        resp.set_headers(HARMLESS)
-        resp.append_header("Link", f'<{PROFILES[self._version]}>;rel="profile"')
-        if LD_JSON in req.accept:
-            resp.content_type = LD_JSON if self._version == 2 else f'{LD_JSON};profile="{CONTEXTS[3]}"'
-        else:
-            resp.content_type = "application/json"
-            resp.append_header("Link", f"<{CONTEXTS[self._version]}>; {JSON_LD}")
+        linked = "HTTP_ACCEPT" in req.env and LD_JSON in req.accept
+        resp.set_headers([*fresh, *DESCRIBED[self._version, linked]])
         resp.data = data
 
     on_head = on_get
+
+    def _write(self, where: str, picture: tuple[int, int], rights: str | None, public: int) -> tuple[bytes, str]:
+        """The document, and a tag for it."""
+        grant = Grant(public)
+        most = grant.bounds(self._images.bounds(picture), picture, picture)
+        data = json.dumps(service(self._version, where, *picture, most, rights, grant.finest(picture))).encode()
+        return data, xxhash.xxh3_128_hexdigest(data)
 
 
 class Image:
@@ -111,7 +109,7 @@ class Image:
             raise bad_field("format", f"expected one of {', '.join(outputs())}")
         original, grant = self._images.find(name)
         picture = self._images.dimensions(original, name.page)
-        order = ordered(segments, picture, self._images.bounds(picture), grant.public)
+        order = self._images.order(segments, picture, grant.public)
         max_age = age(self._max_age, grant)
         validators = Validators(
             tag_of(self._images.key(original, order, name.page, grant.mark)), validators_of(original).modified
@@ -121,15 +119,19 @@ class Image:
             resp.set_headers(freshness(validators, max_age))
             return
         resp.data = self._images.data(original, order, name.page, grant.mark)
-        resp.set_headers(freshness(validators, max_age))
-        resp.set_headers(HARMLESS)
-        resp.content_type = output.mime
         canonical = f"{address(req, self._base_url, self._version, name)}/{order.canonical(self._version)}"
-        resp.set_header("Link", f'<{canonical}>;rel="canonical",<{PROFILES[self._version]}>;rel="profile"')
+        resp.set_headers(headers(self._version, canonical, output.mime, validators, max_age))
         if "download" in req.params:
             resp.set_header("Content-Disposition", disposition("attachment", filename(original, order.format)))
 
     on_head = on_get
+
+
+@lru_cache(maxsize=4096)
+def headers(version: int, canonical: str, mime: str, validators: Validators, max_age: int) -> list[tuple[str, str]]:
+    """All headers of an image but its length."""
+    link = f'<{canonical}>;rel="canonical",<{PROFILES[version]}>;rel="profile"'
+    return [("Content-Type", mime), ("Link", link), *freshness(validators, max_age), *HARMLESS]
 
 
 def address(req: Request, base_url: str, version: int, name: Identifier) -> str:
@@ -145,12 +147,3 @@ def filename(original: Original, suffix: str) -> str:
     name = original.filename or "image"
     stem, dot, _ = name.rpartition(".")
     return f"{stem if dot and stem else name}.{suffix}"
-
-
-@lru_cache(maxsize=1024)
-def written(
-    version: int, where: str, picture: tuple[int, int], most: Bounds, rights: str | None, finest: int
-) -> tuple[bytes, str]:
-    """The document, and a tag for it."""
-    data = json.dumps(service(version, where, *picture, most, rights, finest)).encode()
-    return data, xxhash.xxh3_128_hexdigest(data)

@@ -18,6 +18,7 @@ from app.lookup import Lookup
 from app.media import picture_of
 from app.metrics import Metrics
 from app.pyramids import Pyramids
+from imaging import request as requests
 from imaging.errors import BrokenImage, ImageError
 from imaging.request import Order
 from imaging.size import Bounds
@@ -26,7 +27,11 @@ from ingest.records import Original
 from storage.blobs import Blob
 from storage.errors import BlobError
 
+Segments = tuple[int, str, str, str, str]
+"""Version, region, size, rotation, quality and format."""
+
 log = logging.getLogger("magazin.http")
+parsed = lru_cache(maxsize=4096)(requests.parse)
 
 
 class Images:
@@ -43,6 +48,8 @@ class Images:
         self._lookup, self._metrics, self._boxes = lookup, metrics, boxes
         self._pyramids, self._grants = pyramids, grants
         self._files = FileImages(library.buckets, library.limits)
+        # by its text: exact arithmetic takes its time, and so does a hash of fractions
+        self.order = lru_cache(maxsize=4096)(self._order)
 
     def find(self, name: Identifier) -> tuple[Original, Grant]:
         """Problems: 403, 404, 503."""
@@ -55,6 +62,13 @@ class Images:
     def bounds(self, picture: tuple[int, int]) -> Bounds:
         """What no rendition of a picture goes beyond, whoever asks."""
         return self._limits.bounds(*picture)
+
+    def _order(self, segments: Segments, picture: tuple[int, int], public: int) -> Order:
+        """What a request comes to for a picture of which so much is public. BadRequest."""
+        request = parsed(*segments)
+        crop = request.region.crop(*picture)
+        bounds = Grant(public).bounds(self.bounds(picture), picture, (crop.width, crop.height))
+        return request.resolve(*picture, bounds)
 
     def dimensions(self, original: Original, page: int) -> tuple[int, int]:
         """Width and height of a page in pixels, as displayed. NoSuchPage."""
@@ -87,7 +101,7 @@ class Images:
         tiles = self._pyramids.of(original) if page == 1 else None
         if tiles is not None and mark is None:
             try:
-                tile = tiles.exactly(order)
+                tile = self._pyramids.tile(original, tiles, order)
             except BrokenImage as error:
                 log.warning("the pyramid of original %s: %s", original.original_id, error)
                 tile = tiles = None

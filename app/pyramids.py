@@ -1,4 +1,4 @@
-"""The indexes of pyramids that were asked for lately, and how their tiles are read."""
+"""Pyramids that were asked for lately: their indexes, how they are read, and their hottest tiles."""
 
 from __future__ import annotations
 
@@ -12,19 +12,23 @@ from typing import BinaryIO, Final, cast
 from app.media import picture_of
 from imaging.errors import BrokenImage
 from imaging.pyramid import Pyramid, Read, Tiles
+from imaging.request import Order
 from ingest.records import Original
 from storage.blobs import Blob, BlobStore
 from storage.errors import BlobError, Damaged
 
 MOST: Final = 1_000_000
 """Tiles whose places are remembered by one process: about 16 MB."""
+HOT: Final = 16 << 20
+"""Bytes of tiles that one process keeps."""
 
 log = logging.getLogger("magazin.http")
 
 
 class Pyramids:
-    def __init__(self, blobs: BlobStore, most: int = MOST) -> None:
+    def __init__(self, blobs: BlobStore, most: int = MOST, hot: int = HOT) -> None:
         self._blobs, self._most = blobs, most
+        self._hot = _Hot(hot)
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, str], Tiles] = OrderedDict()
         self._tiles = 0
@@ -55,6 +59,19 @@ class Pyramids:
                 self._tiles -= self._kept.popitem(last=False)[1].index.tiles
         return tiles
 
+    def tile(self, original: Original, tiles: Tiles, order: Order) -> bytes | None:
+        """The tile of its pyramid that is just what is asked for, as it is stored; None when no tile is. BrokenImage
+        for a damaged one."""
+        place = tiles.index.tile(order)
+        if place is None:
+            return None
+        key = original.attempt, *place
+        data = self._hot.get(key)
+        if data is None:
+            data = tiles.index.data(tiles.read, *place)
+            self._hot.keep(key, data)
+        return data
+
     def _read(self, blob: Blob) -> Read:
         """Tiles have checksums of their own, so they may come from a plain file without a look at its parts."""
         path = self._blobs.path(blob)
@@ -81,3 +98,27 @@ def _from_file(path: Path, start: int, stop: int) -> bytes | None:
         return os.pread(file, stop - start, start)
     finally:
         os.close(file)
+
+
+class _Hot:
+    """Tiles that were asked for last, verified, by their pyramid and their place."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._kept: OrderedDict[object, bytes] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: object) -> bytes | None:
+        with self._lock:
+            data = self._kept.get(key)
+            if data is not None:
+                self._kept.move_to_end(key)
+            return data
+
+    def keep(self, key: object, data: bytes) -> None:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = data
+                self._size += len(data)
+            while self._size > self._most:
+                self._size -= len(self._kept.popitem(last=False)[1])

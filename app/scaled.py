@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
@@ -15,9 +14,7 @@ from app.images import Images, tag_of
 from app.lookup import Lookup
 from app.media import HARMLESS, freshness, picture_of, validators_of
 from app.problems import Problem, bad_field
-from imaging import request as requests
-from imaging.request import Order
-from imaging.size import Bounds, parse
+from imaging.size import parse
 
 REGION: Final = re.compile(r"full|square|(?:pct:)?[0-9]{1,10}(?:\.[0-9]{1,10})?(?:,[0-9]{1,10}(?:\.[0-9]{1,10})?){3}")
 ROTATION: Final = re.compile(r"!?(?:360|(?:[0-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9])(?:\.[0-9]{1,10})?)")
@@ -44,7 +41,7 @@ class Scaled:
         parse(size)  # what is malformed needs no look at the store
         reference, original = self._lookup.found_image(reference_id)
         picture = picture_of(original)
-        order = ordered(size, picture, self._images.bounds(picture))
+        order = self._images.order((2, "full", size, "0", "default.jpg"), picture, 0)
         self._grants.check_whole(reference, original, order.size)
         # known before anything is decoded: the original's hash, the pixels wanted, and how they are encoded
         validators = Validators(tag_of(self._images.key(original, order, 1, None)), validators_of(original).modified)
@@ -57,12 +54,6 @@ class Scaled:
         resp.set_headers(freshness(validators, self._max_age))
 
     on_head = on_get
-
-
-@lru_cache(maxsize=4096)
-def ordered(size: str, picture: tuple[int, int], most: Bounds) -> Order:
-    """What a size comes to for a picture. Kept, for exact arithmetic takes its time."""
-    return requests.parse(2, "full", size, "0", "default.jpg").resolve(*picture, most)
 
 
 def check_offered(region: str, rotation: str, file: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from imaging.colour import Image
@@ -23,7 +24,7 @@ class Encoding:
     metadata: str = "copyright"
     """What is kept of it, one of ``imaging.metadata.POLICIES``."""
 
-    @property
+    @cached_property
     def version(self) -> str:
         """Names the settings: two encodings with one version write the same bytes."""
         return f"{_RECIPE}-q{self.quality}-{bytes(self.background).hex()}-{self.metadata}"

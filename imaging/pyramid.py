@@ -182,11 +182,6 @@ class Tiles:
     index: Pyramid
     read: Read
 
-    def exactly(self, order: Order) -> bytes | None:
-        """The tile that is just what is asked for, as it is stored; None when no tile is. BrokenImage."""
-        found = self.index.tile(order)
-        return None if found is None else self.index.data(self.read, *found)
-
 
 def _level(found: dict[Any, zipfile.ZipInfo], deepest: int, by: int, width: int, height: int) -> _Level:
     level = _Level(-(-width // (1 << by)), -(-height // (1 << by)), array("Q"), array("I"), array("I"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
@@ -119,14 +119,14 @@ class Original:
     def row(self) -> Row:
         return _row(self)
 
-    @property
+    @cached_property
     def blob(self) -> Blob | None:
         """Where the bytes are, once there are some."""
         if self.status != Status.OK or self.attempt is None:
             return None
         return Blob(self.original_id, self.attempt, self.size or 0, self.part_size or 1, self.checksum or "")
 
-    @property
+    @cached_property
     def pyramid(self) -> Blob | None:
         """Where the pyramid is, if there is one."""
         if self.blob is None or self.attempt is None or self.pyramid_size is None:

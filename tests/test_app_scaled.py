@@ -1,7 +1,7 @@
 import pytest
 
 from app.options import Options
-from app.scaled import ordered
+from imaging.request import parse
 from storage.schema import SCALED
 from tests.app_stock import Stock, jpeg, size_of
 
@@ -106,7 +106,7 @@ def test_conditions_are_met_before_anything_is_read_or_decoded(stock):
     assert app.get(f"/binary/{reference_id}/full/60,/0/default.jpg").headers["ETag"] == etag  # one canonical size
     assert app.get(f"/binary/{reference_id}/full/59,/0/default.jpg").headers["ETag"] != etag
     stock.blobs.erase(*_key(stock, reference_id))
-    order = ordered("60,", (120, 80), stock.limits.bounds(120, 80))
+    order = parse(2, "full", "60,", "0", "default.jpg").resolve(120, 80, stock.limits.bounds(120, 80))
     stock.cache.evict(stock.library().renditions.key_of(stock.references.find(reference_id)[1].checksum, order, 1))
     for headers in ({"If-None-Match": etag}, {"If-Modified-Since": answer.headers["Last-Modified"]}):
         unchanged = app.get(path, headers=headers)

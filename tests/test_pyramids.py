@@ -8,6 +8,7 @@ from PIL import Image
 from app.pyramids import Pyramids
 from imaging.encoding import Encoding
 from imaging.limits import Limits
+from imaging.request import parse
 from ingest.attempts import pyramid_of
 from ingest.pictures import Pictures, is_claimed_image
 from tests.app_stock import Stock, size_of
@@ -107,6 +108,33 @@ def test_the_index_is_kept_and_bounded(stock):
     assert len(opens) == 3
     kept.of(originals[0])
     assert len(opens) == 4
+
+
+def test_hot_tiles_are_read_once_and_bounded(stock):
+    reads = []
+
+    class Blobs:
+        open, path = stock.blobs.open, staticmethod(lambda blob: None)
+
+        def parts(self, blob, start, stop):
+            reads.append(start)
+            return stock.blobs.parts(blob, start, stop)
+
+    original = stock.references.find(put(stock))[1]
+    orders = [
+        parse(3, f"{x},0,512,512", "max", "0", "default.jpg").resolve(*PICTURE, Limits().bounds(*PICTURE))
+        for x in (0, 512)
+    ]
+    kept = Pyramids(Blobs(), hot=10**6)
+    tiles = kept.of(original)
+    data = [kept.tile(original, tiles, order) for order in orders]
+    assert [kept.tile(original, tiles, order) for order in orders * 3] == data * 3
+    assert len(reads) == 2
+    one = Pyramids(Blobs(), hot=max(map(len, data)))
+    for order in orders * 2:
+        assert one.tile(original, one.of(original), order) in data
+    assert len(reads) == 6
+    assert one.tile(original, tiles, orders[0]) == data[0] != data[1]
 
 
 def test_pages_of_a_pdf_are_images_and_a_pdf_that_can_not_be_drawn_is_a_file(stock):
