@@ -42,7 +42,7 @@ def build() -> bool:
         with tempfile.TemporaryDirectory() as place:
             for name in PROJECT:
                 shutil.copy(FOLDER / name, place)
-            _npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=place)
+            _npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", cwd=place)
             shutil.rmtree(DIST, ignore_errors=True)
             DIST.mkdir()
             for source, name in WANTED.items():
@@ -50,7 +50,7 @@ def build() -> bool:
         MADE_FROM.write_text(_lock())
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", None) or str(error)).strip()
-        print(f"warning: Magazin is built without its viewer page: {said[-1000:]}", file=sys.stderr)
+        print(f"warning: Magazin is built without its viewer page: {said[:600]}", file=sys.stderr)
         return False
     return True
 
