@@ -141,7 +141,7 @@ def _reading(address: str) -> list[tuple[str, int, str]]:
     return [(text.casefold(), len(number), number) for text, number in zip(parts[::2], numbers, strict=True)]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _written(base: str, context: str, query: str, leaves: tuple[Leaf, ...], more: str) -> tuple[bytes, str]:
     """The document, and a tag for it. The last ones are kept: a thousand canvases take most of a second to check."""
     from app.manifest import written

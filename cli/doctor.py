@@ -12,6 +12,7 @@ from importlib import metadata
 
 import click
 
+from app.viewerfiles import bundle
 from cli.libraries import Finding, formats, libraries, packages
 from cli.options import FAILED, say, with_settings
 from cli.settings import Settings
@@ -54,12 +55,19 @@ def examined(settings: Settings) -> Iterator[Finding]:
     yield from libraries()
     yield from packages()
     yield from formats(settings.images.svg)
+    yield _viewer()
     yield Finding("settings", "ok", str(settings.config or "no file: defaults, variables, flags"))
     magazin = Magazin(settings)
     yield from _storage(magazin)
     yield from _cache(magazin)
     yield from _machine(settings)
     magazin.close()
+
+
+def _viewer() -> Finding:
+    if bundle().links.scripts:
+        return Finding("viewer", "ok", "its page has its scripts")
+    return Finding("viewer", "warn", "its page shows plain images: its script isn't here", "make viewer, in a checkout")
 
 
 def _storage(magazin: Magazin) -> Iterator[Finding]:

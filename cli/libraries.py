@@ -74,7 +74,7 @@ def packages() -> Iterator[Finding]:
     for text in metadata.requires("magazin") or []:
         wanted = Requirement(text)
         extra = _extra_of(wanted)
-        if extra in ("tests", "lint") or (wanted.marker and not extra and not wanted.marker.evaluate()):
+        if extra in ("tests", "lint", "browsers") or (wanted.marker and not extra and not wanted.marker.evaluate()):
             continue
         found = _version(wanted.name)
         label = f"{wanted.name} ({extra})" if extra else wanted.name

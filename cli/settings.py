@@ -241,7 +241,7 @@ class Delivery:
         3600.0, kinds.SPAN_OF_TIME, "How long caches may keep an answer without asking; a part of the takedown bound."
     )
     canvases: int = setting(
-        1000, kinds.number(1, 100_000), "Images and pages in one IIIF manifest; a larger context has several."
+        1000, kinds.number(1, 10_000), "Images and pages in one IIIF manifest; a larger context has several."
     )
     reference_ttl: float | None = setting(
         None,

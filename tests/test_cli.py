@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from app.viewerfiles import bundle
 from cli import sample
 from cli.files import files
 from cli.main import COMMANDS, main
@@ -229,6 +230,8 @@ def test_doctor_knows_versions_formats_and_what_is_missing(magazin):
             assert (held["state"], held["text"]) == ("ok", metadata.version(name))
         else:
             assert (held["state"], held["remedy"]) == ("warn", f"pip install 'magazin[{extra}]'")
+    assert not [name for name in found if "browsers" in name]
+    assert found["viewer"]["state"] == ("ok" if bundle().links.scripts else "warn")
     assert "jpeg" in found["formats read"]["text"]
     assert "heic" in found["formats read"]["text"]
     assert "svg" not in found["formats read"]["text"]
