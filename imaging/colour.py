@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import pyvips
@@ -13,7 +14,26 @@ _PROFILE: Final = "icc-profile-data"
 _SPACES: Final = {"b-w": b"GRAY", "grey16": b"GRAY", "cmyk": b"CMYK", "lab": b"Lab ", "labs": b"Lab "}
 """What a profile says of its colour space (ICC.1, 7.2.6), by libvips' interpretation; RGB for all others."""
 _BANDS: Final = {b"GRAY": 1, b"RGB ": 3, b"CMYK": 4, b"Lab ": 3}
+_MEASURES: Final = ("float", "double", "char", "short", "int")
+_NO_SPACES: Final = ("b-w", "srgb", "grey16", "rgb16", "multiband")
 _WHITES: Final = {"float": 1, "double": 1, "uint": 2**32 - 1, "int": 2**31 - 1}
+
+
+def is_measured(image: Image) -> bool:
+    """Whether the pixels are numbers of anything, rather than of light: floats and signed integers without a colour
+    space of their own."""
+    return image.format in _MEASURES and image.interpretation in _NO_SPACES
+
+
+def stretched(image: Image, same: Image) -> Image:
+    """Measures as floats from 0 to 1: as they are, where all are floats within that, else from the least to the most.
+    ``same``: the image once more, for the look at all of its pixels that this takes."""
+    stats = same.stats()
+    low, high = stats(0, 0)[0], stats(1, 0)[0]
+    if (image.format in ("float", "double") and low >= 0 and high <= 1) or not 0 < high - low < math.inf:
+        return image
+    levels = image.linear(1 / (high - low), -low / (high - low))
+    return levels.copy(interpretation="b-w" if image.bands < 3 else "srgb")
 
 
 def ordinary(image: Image) -> Image:

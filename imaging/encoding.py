@@ -9,7 +9,7 @@ from typing import Final
 from imaging.colour import Image
 from imaging.metadata import labelled
 
-_RECIPE: Final = 2
+_RECIPE: Final = 3
 """Raised whenever the same request would give other bytes: it is part of every key in the cache."""
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyvips
 
 from imaging import foreign, formats
-from imaging.colour import Image
+from imaging.colour import Image, is_measured, stretched
 from imaging.drawing import drawn
 from imaging.feed import Feed
 from imaging.picture import Picture, page_option
@@ -35,7 +35,13 @@ def open_pixels(feed: Feed, picture: Picture, shrink: int) -> Image:
     # anything below "warning" (libvips 8.18, tiff2vips.c: rtiff_read_tile); in strips, warnings are many and harmless.
     fail_on = "warning" if picture.tiled else "error"
     loader = _LOADERS[picture.format]
-    image = pyvips.Operation.call(loader, feed.source_whole(), access="sequential", fail_on=fail_on, **options)
+
+    def decoded() -> Image:
+        return pyvips.Operation.call(loader, feed.source_whole(), access="sequential", fail_on=fail_on, **options)
+
+    image = decoded()
+    if is_measured(image):
+        return stretched(image, decoded())
     if picture.ycbcr is not None and image.format == "uchar" and image.bands >= 3:
         return picture.ycbcr.rgb(image)
     return image

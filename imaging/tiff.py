@@ -15,11 +15,13 @@ from imaging.errors import BrokenImage, NotReadHere, TooLargeImage
 from imaging.feed import Feed
 from imaging.ycbcr import BT601, FULL_RANGE, YCbCr
 
-_WIDTH, _HEIGHT, _COMPRESSION, _PHOTOMETRIC, _ORIENTATION = 256, 257, 259, 262, 274
+_WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC, _ORIENTATION = 256, 257, 258, 259, 262, 274
 _STRIP_ROWS, _PLANAR, _TILE_ROWS = 278, 284, 323
 _QUARTER_TURNS: Final = range(5, 9)
 _COEFFICIENTS, _SUBSAMPLING, _REFERENCE = 529, 530, 532
 _SEPARATE: Final = 2
+_MOST_BITS: Final = 32
+"""Of a sample, in libvips."""
 _YCBCR: Final = 6
 _RATIONAL: Final = 5
 _JPEG: Final = (6, 7)
@@ -66,6 +68,8 @@ def layout(feed: Feed, most_pages: int, page: int = 1) -> Layout:
             tags, chosen = dict(_values(variant, entries)), entries
     if not tags:
         raise BrokenImage("a TIFF without a page")
+    if tags.get(_BITS, 1) > _MOST_BITS:
+        raise NotReadHere(f"a TIFF with {tags[_BITS]} bits a sample")
     colours = _ycbcr(feed, variant, chosen, tags) if tags.get(_PHOTOMETRIC) == _YCBCR else None
     return Layout(pages, _TILE_ROWS in tags, _rows(tags), colours)
 
@@ -111,12 +115,12 @@ def _directory(feed: Feed, variant: _Variant, at: int) -> tuple[bytes, int]:
 
 
 def _values(variant: _Variant, entries: bytes) -> Iterator[tuple[int, int]]:
-    """Tags and values, of those that are one short, long or long8, and of two shorts the first times the second."""
+    """Tags and values, of those that are one short, long or long8; how many pixels share a chroma."""
     for tag, kind, count, value in _fields(variant, entries):
         size = {3: 2, 4: 4, 16: 8}.get(kind)
         if count == 1 and size is not None:
             yield tag, variant.number(value[:size])
-        elif count == 2 and kind == 3:
+        elif tag == _SUBSAMPLING and (kind, count) == (3, 2):
             yield tag, variant.number(value[:2]) * variant.number(value[2:4])
 
 

@@ -99,6 +99,11 @@ def ycbcr_tiff(y, cb, cr, halved=(1, 1), **more):
     return tiff(entries | more.get("entries", {}), data, order=more.get("order", "<"), big=more.get("big", False))
 
 
+def test_64_bits_a_sample_are_refused_and_not_called_broken():
+    with pytest.raises(NotReadHere, match="64 bits"):
+        pixel(plain(1, 0.5, 16, "double", "b-w").tiffsave_buffer())
+
+
 class TestYCbCrInTiff:
     """Without JPEG compression, where libvips takes it for RGB."""
 

@@ -185,10 +185,30 @@ class TestColour:
         assert numpy.array_equal(part.numpy(), levels[10:110, 10:110])
         assert pixels(data, "full/max/0/default.jpg").mode == "L"
 
-    def test_float_is_from_0_to_1(self):
-        ramp = pyvips.Image.new_from_array([[0.0, 0.25, 0.5, 1.0, 7.0]]).cast("float")
-        shown = pixels(ramp.tiffsave_buffer(), "full/max/0/default.png")
-        assert [shown.getpixel((x, 0)) for x in range(5)] == pytest.approx([0, 64, 128, 255, 255], abs=1)
+    @pytest.mark.parametrize(
+        ("kind", "numbers", "levels"),
+        [
+            ("float", [0, 0.25, 0.5, 0.75], [0, 64, 128, 191]),  # a fraction of white
+            ("float", [0, 100, 50, 255], [0, 100, 50, 255]),
+            ("float", [-1000, 0, 3000, 1000], [0, 64, 255, 128]),
+            ("char", [-128, 127, 0, 0], [0, 255, 128, 128]),
+            ("short", [-100, 0, 300, 100], [0, 64, 255, 128]),
+            ("int", [0, 1000, 4000, 2000], [0, 64, 255, 128]),
+            ("float", [7, 7, 7, 7], [255] * 4),
+            ("float", [0, 0, 0, 0], [0] * 4),
+        ],
+    )
+    def test_floats_and_signed_numbers_are_scaled_to_what_can_be_seen(self, kind, numbers, levels):
+        data = pyvips.Image.new_from_array([numbers]).cast(kind).tiffsave_buffer()
+        for x, level in enumerate(levels):
+            assert pixels(data, "full/max/0/default.png").getpixel((x, 0)) == pytest.approx(level, abs=1)
+            # the same pixel whatever region asks for it
+            assert pixels(data, f"{x},0,1,1/max/0/gray.png").getpixel((0, 0)) == pytest.approx(level, abs=1)
+
+    def test_linear_light_in_floats(self):
+        data = pyvips.Image.black(4, 4, bands=3).linear(1, [1, 0.2140, 7]).cast("float").copy(interpretation="scrgb")
+        shown = pixels(data.tiffsave_buffer(), "full/max/0/default.png").getpixel((0, 0))
+        assert shown == pytest.approx((255, 127, 255), abs=2)
 
     def test_alpha_is_flattened_for_jpeg_and_kept_elsewhere(self):
         image = Image.new("RGBA", (40, 40), (0, 0, 0, 0))
