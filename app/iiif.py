@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from http import HTTPStatus
+from itertools import product
 from typing import Final
 
 import xxhash
@@ -20,7 +21,7 @@ from app.images import Images, parsed, tag_of
 from app.media import HARMLESS, freshness, validators_of
 from app.options import Options
 from app.problems import bad_field
-from imaging.info import PROFILES, service
+from imaging.info import level_of, profile_address, service
 from imaging.outputs import outputs
 from ingest.records import Original
 
@@ -30,16 +31,16 @@ JSON_LD: Final = 'rel="http://www.w3.org/ns/json-ld#context"; type="application/
 VARY: Final = ("Vary", "Accept")
 
 
-def _described(version: int, linked: bool) -> list[tuple[str, str]]:
+def _described(version: int, level: int, linked: bool) -> list[tuple[str, str]]:
     """Headers of the document; ``linked``: as JSON-LD, which the client asked for."""
-    link = f'<{PROFILES[version]}>;rel="profile"'
+    link = f'<{profile_address(version, level)}>;rel="profile"'
     kind = LD_JSON if version == 2 else f'{LD_JSON};profile="{CONTEXTS[3]}"'
     if not linked:
         link, kind = f"{link}, <{CONTEXTS[version]}>; {JSON_LD}", "application/json"
     return [("Content-Type", kind), ("Link", link), VARY, *HARMLESS]
 
 
-DESCRIBED: Final = {(version, linked): _described(version, linked) for version in CONTEXTS for linked in (False, True)}
+DESCRIBED: Final = {case: _described(*case) for case in product(CONTEXTS, (0, 2), (False, True))}
 
 
 class Base:
@@ -77,7 +78,7 @@ class Info:
             resp.set_headers([*fresh, VARY])
             return
         linked = "HTTP_ACCEPT" in req.env and LD_JSON in req.accept
-        resp.set_headers([*fresh, *DESCRIBED[self._version, linked]])
+        resp.set_headers([*fresh, *DESCRIBED[self._version, level_of(grant.finest(picture)), linked]])
         resp.data = data
 
     on_head = on_get
@@ -120,7 +121,8 @@ class Image:
             return
         resp.data = self._images.data(original, order, name.page, grant.mark)
         canonical = f"{address(req, self._base_url, self._version, name)}/{order.canonical(self._version)}"
-        resp.set_headers(headers(self._version, canonical, output.mime, validators, max_age))
+        level = level_of(grant.finest(picture))
+        resp.set_headers(headers(self._version, level, canonical, output.mime, validators, max_age))
         if "download" in req.params:
             resp.set_header("Content-Disposition", disposition("attachment", filename(original, order.format)))
 
@@ -128,9 +130,11 @@ class Image:
 
 
 @lru_cache(maxsize=4096)
-def headers(version: int, canonical: str, mime: str, validators: Validators, max_age: int) -> list[tuple[str, str]]:
+def headers(
+    version: int, level: int, canonical: str, mime: str, validators: Validators, max_age: int
+) -> list[tuple[str, str]]:
     """All headers of an image but its length."""
-    link = f'<{canonical}>;rel="canonical",<{PROFILES[version]}>;rel="profile"'
+    link = f'<{canonical}>;rel="canonical",<{profile_address(version, level)}>;rel="profile"'
     return [("Content-Type", mime), ("Link", link), *freshness(validators, max_age), *HARMLESS]
 
 

@@ -29,6 +29,8 @@ class Leaf:
     """What ``max`` gives everyone."""
     thumbnail: Pixels
     rights: str | None
+    level: int
+    """Of compliance with the Image API."""
 
 
 def written(base: str, context: str, query: str, leaves: tuple[Leaf, ...], more: str) -> bytes:
@@ -54,7 +56,7 @@ def written(base: str, context: str, query: str, leaves: tuple[Leaf, ...], more:
 def canvas(base: str, own: str, leaf: Leaf) -> dict[str, Any]:
     where, service = f"{own}/canvas/{leaf.identifier}", f"{base}/iiif/3/{leaf.identifier}"
     image = _image(f"{service}/full/max/0/default.jpg", leaf.largest)
-    image["service"] = [{"id": service, "type": "ImageService3", "profile": "level2"}]
+    image["service"] = [{"id": service, "type": "ImageService3", "profile": f"level{leaf.level}"}]
     painting = {
         "id": f"{where}/painting",
         "type": "Annotation",

@@ -27,6 +27,7 @@ from app.lookup import known_context
 from app.media import HARMLESS
 from app.options import Options
 from app.problems import NO_STORE, Problem, bad_field
+from imaging.info import level_of
 from imaging.size import Max, Within
 from ingest.records import REFERENCE_ID, Original, Reference
 
@@ -115,6 +116,7 @@ class Manifest:
                 Max().fit(*size, most),
                 Within(*THUMBNAIL).fit(*size, most),
                 original.rights or self._rights or None,
+                level_of(grant.finest(size)),
             )
 
 

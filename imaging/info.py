@@ -13,11 +13,10 @@ BOXES: Final = ((116, 87), (140, 105), (440, 330), (800, 600))
 """Boxes whose contents are announced, in pixels, smallest first: clients choose by position, so the order stays."""
 
 _CONTEXTS: Final = {2: "http://iiif.io/api/image/2/context.json", 3: "http://iiif.io/api/image/3/context.json"}
-PROFILES: Final = {2: "http://iiif.io/api/image/2/level2.json", 3: "http://iiif.io/api/image/3/level2.json"}
 _PROTOCOL: Final = "http://iiif.io/api/image"
-_LEVEL_0: Final = "http://iiif.io/api/image/2/level0.json"
 _SIZES: Final = ["sizeByW", "sizeByH", "sizeByPct", "sizeByConfinedWh", "sizeByDistortedWh"]
 _BEYOND: Final = ["canonicalLinkHeader", "mirroring", "profileLinkHeader", "rotationArbitrary"]
+_REGIONS: Final = ["baseUriRedirect", "cors", "jsonldMediaType", "regionByPct", "regionByPx", "regionSquare"]
 _QUALITIES: Final = [str(quality) for quality in Quality]
 _LEVEL_2_FORMATS: Final = ("jpg", "png")
 
@@ -31,7 +30,7 @@ def document(identifier: str, width: int, height: int, most: Bounds = WIDEST) ->
     profile = {"formats": ["jpg"], "qualities": ["default"], "maxArea": most.area, "supports": _SIZES}
     return _head(2, identifier, width, height) | {
         "sizes": _sizes(width, height, most),
-        "profile": [_LEVEL_0, profile],
+        "profile": [profile_address(2, 0), profile],
     }
 
 
@@ -46,32 +45,41 @@ def service(
 ) -> dict[str, Any]:
     """What to send as info.json where everything is offered, in version 2 or 3.
 
-    ``rights``: a URI. ``finest``: the least factor of tiles.
+    ``rights``: a URI. ``finest``: the factor by which the picture must be reduced at least. Beyond 1 there are sizes
+    and no tiles, at level 0: whatever viewers are told of tiles, they ask for those of the full size, too.
     """
-    factors = scale_factors(width, height)
-    factors = [by for by in factors if by >= finest] or factors[-1:]
+    level = level_of(finest)
     formats = list(outputs())
-    body = _head(version, identifier, width, height) | {
-        "sizes": _sizes(width, height, most),
-        "tiles": [{"width": TILE, "height": TILE, "scaleFactors": factors}],
-    }
+    body = _head(version, identifier, width, height) | {"sizes": _sizes(width, height, most)}
+    if level:
+        body["tiles"] = [{"width": TILE, "height": TILE, "scaleFactors": scale_factors(width, height)}]
     if version == 2:
-        supports = [*_SIZES, *_BEYOND, "baseUriRedirect", "cors", "jsonldMediaType", "regionSquare"]
+        # OpenSeadragon makes tiles of whatever has sizes by width
+        supports = [*(_SIZES if level else ()), *_BEYOND, *_REGIONS]
         profile = {"formats": formats, "qualities": _QUALITIES, **_limits(most), "supports": supports}
         licence = {"license": rights} if rights else {}
-        return body | {"profile": [PROFILES[2], profile]} | licence
+        return body | {"profile": [profile_address(2, level), profile]} | licence
     return (
         body
-        | {"type": "ImageService3", "profile": "level2"}
+        | {"type": "ImageService3", "profile": f"level{level}"}
         | _limits(most)
         | ({"rights": rights} if rights else {})
         | {
             "preferredFormats": ["jpg"],
             "extraFormats": [name for name in formats if name not in _LEVEL_2_FORMATS],
             "extraQualities": [name for name in _QUALITIES if name != Quality.DEFAULT],
-            "extraFeatures": [*_BEYOND, "sizeUpscaling"],
+            "extraFeatures": [*_BEYOND, "sizeUpscaling"] if level else [*_BEYOND, *_REGIONS],
         }
     )
+
+
+def level_of(finest: int) -> int:
+    """The level of compliance of an image that must be reduced by this factor at least."""
+    return 2 if finest == 1 else 0
+
+
+def profile_address(version: int, level: int) -> str:
+    return f"http://iiif.io/api/image/{version}/level{level}.json"
 
 
 def scale_factors(width: int, height: int) -> list[int]:

@@ -70,7 +70,6 @@ class TestPublicWidth:
         bounded = app(stock, public_width=1000)
         info = bounded.get(f"/iiif/3/{identifier}/info.json").json
         assert (info["width"], info["maxWidth"], info["maxHeight"]) == (4000, 1000, 1000)
-        assert info["tiles"][0]["scaleFactors"] == [4, 8]
         base = f"/iiif/3/{identifier}"
         for path, size in (
             ("full/max", (1000, 500)),
@@ -84,13 +83,27 @@ class TestPublicWidth:
         for path in ("full/1001,", "0,0,512,512/512,", "0,0,400,400/101,", "0,0,10,10/^300,", "pct:0,0,50,50/501,"):
             bounded.get(f"{base}/{path}/0/default.jpg", status=400)
 
-    def test_every_tile_that_is_told_is_given(self, stock):
+    @pytest.mark.parametrize("version", [2, 3])
+    def test_viewers_are_told_of_sizes_and_of_no_tiles(self, stock, version):
+        """Told of tiles of some scales, or of sizes by width, they ask for tiles of the full size."""
         identifier = stock.put_image(3001, 900)
-        bounded = app(stock, public_width=751)
-        assert bounded.get(f"/iiif/3/{identifier}/info.json").json["tiles"][0]["scaleFactors"] == [4, 8]
-        for part, size in (("0,0,2048,900", (512, 225)), ("2048,0,953,900", (239, 225))):
-            path = f"/iiif/3/{identifier}/{part}/{size[0]},{size[1]}/0/default.jpg"
-            assert size_of(bounded.get(path).body)[1] == size
+        bounded, base = app(stock, public_width=751), f"/iiif/{version}/{identifier}"
+        answer = bounded.get(f"{base}/info.json")
+        profile = f"http://iiif.io/api/image/{version}/level0.json"
+        told = answer.json["profile"]
+        assert "tiles" not in answer.json
+        assert (told[0] if version == 2 else told) == (profile if version == 2 else "level0")
+        assert "size" not in str(told[1]["supports"] if version == 2 else answer.json["extraFeatures"])
+        assert f'<{profile}>;rel="profile"' in answer.headers["Link"]
+        assert [size["width"] for size in answer.json["sizes"]] == [116, 140, 440, 751]
+        for size in answer.json["sizes"]:
+            path = f"{base}/full/{size['width']},{size['height'] if version == 3 else ''}/0/default.jpg"
+            image = bounded.get(path)
+            assert size_of(image.body)[1] == (size["width"], size["height"])
+            assert f'<{profile}>;rel="profile"' in image.headers["Link"]
+        opener = signed(KEY, identifier, LATER).text
+        assert bounded.get(f"/iiif/3/{opener}/info.json").json["profile"] == "level2"
+        assert app(stock, public_width=3001).get(f"/iiif/3/{identifier}/info.json").json["tiles"]
 
     def test_the_original_and_the_older_form_are_no_way_around(self, stock):
         identifier = stock.put_image(4000, 2000)

@@ -238,6 +238,7 @@ class TestWhoMayReadIt:
         body = canvas["items"][0]["items"][0]["body"]
         assert (body["width"], body["height"]) == (200, 100)
         assert canvas["thumbnail"][0]["width"] == 200
+        assert body["service"][0]["profile"] == "level0"
 
 
 class TestHttp:

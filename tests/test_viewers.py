@@ -7,6 +7,7 @@ squares that only the deepest level shows.
 import json
 import re
 import threading
+import time
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -14,10 +15,12 @@ import pytest
 import pyvips
 from PIL import Image
 
+from app.grants import signed
 from app.viewerfiles import bundle
 from tests import browser
 from tests.tree import Tree, magazin
 
+KEY = "a long and random key"
 SIDE = 10_000
 SQUARE = 16
 STAGE = (0, 52, 1280, 800)  # of the window: below the bar
@@ -26,8 +29,8 @@ DEEPEST = re.compile(r"/iiif/3/[^/]+/(\d+),(\d+),512,512/512,512/0/default\.jpg"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """A server with a large image, three small ones and a document, all taken in; its port, and ids by name."""
+def data(tmp_path_factory):
+    """A large image, three small ones and a document, all taken in."""
     if not bundle().links.scripts:
         browser.missing("no viewer: it isn't built (make viewer)")
     folder = tmp_path_factory.mktemp("viewers")
@@ -39,7 +42,13 @@ def served(tmp_path_factory):
     files = sorted(map(str, folder.glob("*.*")))
     status, said, errors = magazin(folder / "data", "ingest", *files, "--allow-files", "--context", "viewers")
     assert status == 0, said + errors
-    with Tree(folder / "data", "--no-worker", environ={"MAGAZIN_ACCESS_OPEN_LISTS": "true"}) as tree:
+    return folder / "data"
+
+
+@pytest.fixture(scope="module")
+def served(data):
+    """A server of them; its port, and ids by name."""
+    with Tree(data, "--no-worker", environ={"MAGAZIN_ACCESS_OPEN_LISTS": "true"}) as tree:
         with urllib.request.urlopen(f"http://127.0.0.1:{tree.port}/binaries/viewers") as answer:
             entries = json.load(answer)
         yield tree.port, {entry["url"].rpartition("/")[2]: entry["reference_id"] for entry in entries}
@@ -242,6 +251,41 @@ def test_an_unknown_image_is_a_page(served, chromium):
         assert [status for status, _ in window.answers] == [404, 200]
 
 
+@pytest.fixture(scope="module")
+def bounded(data):
+    """The port of a server that shows everyone no more than 1,000 pixels of an image, and any context to everyone."""
+    environ = {
+        "MAGAZIN_ACCESS_PUBLIC_WIDTH": "1000",
+        "MAGAZIN_ACCESS_SIGNING_KEY": KEY,
+        "MAGAZIN_ACCESS_OPEN_MANIFESTS": "true",
+    }
+    with Tree(data, "--no-worker", environ=environ) as tree:
+        yield tree.port
+
+
+def test_what_is_not_for_everyone(bounded, served, chromium):
+    """All of it is seen, and no viewer is told of what it doesn't get; a signed address opens it."""
+    identifier = served[1]["a-large.jpg"]
+    with browser.Window(chromium) as window:
+        window.page.goto(f"http://127.0.0.1:{bounded}/view/{identifier}")
+        window.until(whole, "the whole image")
+        assert window.page.get_by_role("link", name="Original").count() == 0
+        for _ in range(12):
+            window.page.keyboard.press("+")
+        window.until(lambda picture: scale(picture) > 12, "the image, as large as it is for everyone")
+        assert {path.split("/")[4] for path in window.images()} == {"full"}
+        window.check()
+    opener = signed(KEY, identifier, int(time.time()) + 3600).text
+    with browser.Window(chromium) as window:
+        window.page.goto(f"http://127.0.0.1:{bounded}/view/{opener}")
+        window.until(whole, "the whole image")
+        for _ in range(12):
+            window.page.keyboard.press("+")
+        window.until(lambda picture: blues(picture) > 90 and scale(picture) > 60, "the squares of the deepest level")
+        assert any(map(DEEPEST.fullmatch, window.images()))
+        window.check()
+
+
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mirador</title><link rel="icon" href="data:,">
 <div id="mirador"></div><script src="/mirador.js"></script><script>
 Mirador.viewer({id: "mirador", windows: [{manifestId: MANIFEST, thumbnailNavigationPosition: "far-bottom"}],
@@ -250,19 +294,19 @@ Mirador.viewer({id: "mirador", windows: [{manifestId: MANIFEST, thumbnailNavigat
 </script></html>"""
 
 
-@pytest.fixture
-def museum(served):
-    """The address of another server with Mirador on its page, for the context's manifest."""
-    manifest = f"http://127.0.0.1:{served[0]}/iiif/presentation/3/viewers/manifest"
+@pytest.fixture(scope="module")
+def museum():
+    """The address of another server, whose pages show Mirador with the context's manifest at the port they are named
+    after."""
     script = browser.mirador()
-    bodies = {
-        "/": ("text/html; charset=utf-8", PAGE.replace("MANIFEST", json.dumps(manifest)).encode()),
-        "/mirador.js": ("text/javascript; charset=utf-8", script),
-    }
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            kind, body = bodies[self.path]
+            if self.path == "/mirador.js":
+                kind, body = "text/javascript; charset=utf-8", script
+            else:
+                manifest = f"http://127.0.0.1:{self.path[1:]}/iiif/presentation/3/viewers/manifest"
+                kind, body = "text/html; charset=utf-8", PAGE.replace("MANIFEST", json.dumps(manifest)).encode()
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
@@ -279,10 +323,10 @@ def museum(served):
 
 
 def test_mirador_opens_the_context(museum, served, chromium):
-    _, ids = served
+    ids = served[1]
     with browser.Window(chromium) as window:
         page = window.page
-        page.goto(museum)
+        page.goto(f"{museum}/{served[0]}")
         thumbnails = page.locator(".mirador-thumbnail-nav-canvas img")
         page.wait_for_function(
             """() => [...document.querySelectorAll(".mirador-thumbnail-nav-canvas img")]
@@ -301,6 +345,20 @@ def test_mirador_opens_the_context(museum, served, chromium):
         window.keep("mirador-second")
         asked = {path.split("/")[3] for path in window.images()}
         assert {ids["a-large.jpg"], ids["b-1.png"], f"{ids['c-pages.tif']};page=2"} <= asked
+        window.check(known="was removed in React 19")
+
+
+def test_mirador_where_not_everything_is_for_everyone(museum, bounded, chromium):
+    with browser.Window(chromium) as window:
+        window.page.goto(f"{museum}/{bounded}")
+        window.page.get_by_role("button", name="Reset zoom").click()
+        for _ in range(4):
+            window.page.get_by_role("button", name="Zoom in").click()
+        window.page.wait_for_function(
+            """() => performance.getEntriesByType("resource").some((one) => one.name.includes("/full/1000,1000/"))"""
+        )
+        window.keep("mirador-bounded")
+        assert {path.split("/")[4] for path in window.images()} == {"full"}
         window.check(known="was removed in React 19")
 
 
