@@ -15,7 +15,7 @@ IMAGES = [
     "pi-heif>=1,<2",  # HEIC
     "defusedxml>=0.7.1,<1",  # SVG, with the next one
     "tinycss2>=1.4,<2",
-    "iiif-prezi3>=2,<4",
+    "iiif-prezi3>=3,<4",
 ]
 TESTS = [
     "pytest>=8,<10",

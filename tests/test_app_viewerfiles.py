@@ -1,4 +1,7 @@
+import gzip
+
 import pytest
+from webob import Request
 
 from app.viewerfiles import FOLDER, bundle
 from tests.app_stock import Stock
@@ -30,6 +33,28 @@ def test_a_file(app):
     assert unchanged.body == b"" and unchanged.headers["ETag"] == answer.headers["ETag"]
     head = app.head(f"/viewer/{style}")
     assert head.headers["Content-Length"] == str(len(answer.body))
+
+
+@pytest.mark.parametrize(
+    ("accepted", "packed"),
+    [
+        ("gzip, deflate, br, zstd", True),
+        ("br;q=1.0, GZIP ; q=0.5", True),
+        ("gzip;q=0", False),
+        ("gzip;q=0.000, br", False),
+        ("gzip;q=0.001", True),
+        ("x-gzip, deflate", False),
+        ("", False),
+    ],
+)
+def test_it_is_packed_for_whoever_takes_that(app, accepted, packed):
+    path, data = f"/viewer/{bundle().links.style}", (FOLDER / "viewer.css").read_bytes()
+    answer = Request.blank(path, headers={"Accept-Encoding": accepted}).get_response(app.app)  # webtest would unpack it
+    assert answer.headers.get("Content-Encoding") == ("gzip" if packed else None)
+    assert (gzip.decompress(answer.body) if packed else answer.body) == data
+    assert answer.headers["Vary"] == "Accept-Encoding"
+    assert answer.headers["ETag"].endswith('-gzip"') is packed
+    app.get(path, headers={"Accept-Encoding": accepted, "If-None-Match": answer.headers["ETag"]}, status=304)
 
 
 def test_scripts_are_scripts(tmp_path):
