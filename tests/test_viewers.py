@@ -55,10 +55,11 @@ def served(data):
 
 
 def large(path):
-    at = pyvips.Image.xyz(SIDE, SIDE)
-    squares = ((at[0] // SQUARE + at[1] // SQUARE) % 2) * 120 + 68
-    image = (at[0] * (255 / SIDE)).bandjoin([at[1] * (255 / SIDE), squares])
-    image.cast("uchar").copy(interpretation="srgb").jpegsave(str(path), Q=85)
+    red = pyvips.Image.grey(SIDE, SIDE, uchar=True)
+    pair = pyvips.Image.new_from_array([[68, 188], [188, 68]]).cast("uchar").zoom(SQUARE, SQUARE)
+    blue = pair.replicate(SIDE // 2 // SQUARE + 1, SIDE // 2 // SQUARE + 1).crop(0, 0, SIDE, SIDE)
+    image = red.bandjoin([red.rot90(), blue]).copy(interpretation="srgb")
+    image.jpegsave(str(path), Q=85)
 
 
 @pytest.fixture(scope="module")
