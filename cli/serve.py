@@ -58,10 +58,10 @@ def bind(address: Address) -> socket.socket:
 
 
 def prepare(settings: Settings) -> None:
-    """Make the embedded store's tables once, before several processes ask for them."""
+    """Make the embedded store's tables once, before several processes ask for them; read what the settings name."""
     magazin = Magazin(settings)
     try:
-        _ = magazin.blobs
+        _ = magazin.blobs, magazin.policy
     finally:
         magazin.close()
 

@@ -300,7 +300,7 @@ class Magazin:
             base_url=delivery.base_url.rstrip("/"),
             max_age=round(delivery.max_age),
             trusted_proxies=delivery.trusted_proxies,
-            policy=self._policy(),
+            policy=self.policy,
             rights=self.settings.images.rights,
             waiters=self._askers,
             sendfile=delivery.sendfile,
@@ -309,7 +309,9 @@ class Magazin:
             metrics=Path(metrics) if metrics else None,
         )
 
-    def _policy(self) -> Policy:
+    @cached_property
+    def policy(self) -> Policy:
+        """What is for everyone. SettingsError for a watermark that is no image."""
         access = self.settings.access
         try:
             marks = {context: Mark.of(Path(file)) for context, file in access.watermarks}

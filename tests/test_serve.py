@@ -145,3 +145,11 @@ def test_folders_of_dead_servers_go_and_those_of_living_ones_stay(tmp_path):
     (dead / "owner").write_text("|".join([machine, pid, "1", random_part]))  # a pid that was used before
     other = metrics_folder(tmp_path)
     assert {one.name for one in tmp_path.iterdir()} == {mine.name, other.name}
+
+
+def test_a_watermark_that_is_no_image_is_told_before_anything_listens(tmp_path):
+    (tmp_path / "mark.png").write_bytes(b"no image")
+    for mark in (tmp_path / "mark.png", tmp_path / "missing.png"):
+        status, out, err = magazin(tmp_path / "data", "serve", environ={"MAGAZIN_ACCESS_WATERMARKS": f"shop={mark}"})
+        assert (status, out) == (2, "")
+        assert err.startswith("Error: [access] watermarks: ")
