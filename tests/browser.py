@@ -39,7 +39,7 @@ FLAGS = [
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # whatever a page asks for elsewhere isn't there
 ]
-PATIENCE = 30_000  # ms for anything to appear
+PATIENCE = 60_000  # ms for anything to appear
 
 MIRADOR = "mirador@4.0.0"
 BUNDLE = "package/dist/mirador.min.js"
