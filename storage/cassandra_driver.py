@@ -167,7 +167,8 @@ def cluster(options: Options, suspects: Suspects) -> Cluster:
         port=options.contact_points[0][1] if options.contact_points else PORT,
         connection_class=QueueingConnection,
         execution_profiles={
-            REPEATABLE: profile(Repeat(), timeout, speculative_execution_policy=ahead),
+            # Half of the time, so that there is time for another try when all that speculation asked keep silent.
+            REPEATABLE: profile(Repeat(), timeout / 2, speculative_execution_policy=ahead),
             # Always the same node of those that are well: two that decide for one partition get in each other's way.
             ONCE: profile(NoRepeat(), timeout / 2, shuffle=False),
             SLOW: profile(Repeat(), max(60.0, timeout)),
@@ -177,6 +178,7 @@ def cluster(options: Options, suspects: Suspects) -> Cluster:
         auth_provider=credentials,
         compression=False,
         protocol_version=5,
+        executor_threads=8,  # they connect to nodes, which takes long where one hangs, and they repeat requests
         reconnection_policy=ExponentialReconnectionPolicy(0.5, 10),
         connect_timeout=timeout / 2,
         control_connection_timeout=timeout / 2,

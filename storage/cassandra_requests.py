@@ -64,7 +64,7 @@ class Pending:
 
     def __init__(self, sessions: Sessions, request: Request, clock: Callable[[], float] = time.monotonic) -> None:
         self._sessions, self._request, self._clock = sessions, request, clock
-        self._end = clock() + sessions.options.request_timeout
+        self._end = clock() + 0.6 * sessions.options.request_timeout  # of beginning another try
         self._live, self._future = self._begin()
 
     def result(self, *, writing: bool = False) -> ResultSet:

@@ -159,8 +159,9 @@ def options_of(table: Table) -> Mapping[str, str]:
     """How the table is laid out; an operator may change all of it."""
     options = {
         "compaction": "{'class': 'UnifiedCompactionStrategy', 'scaling_parameters': 'T4'}",
-        # The default, 99p alone, is seconds after a node was lost, and then the next one that hangs is waited for.
+        # The defaults, 99p alone, are seconds after a node was lost, and then the next one that hangs is waited for.
         "speculative_retry": "'MIN(99p,100ms)'",
+        "additional_write_policy": "'MIN(99p,100ms)'",
     }
     if table.chunks:  # large, incompressible, and read whole: 1.3 times as fast without
         options["compression"] = "{'enabled': 'false'}"
