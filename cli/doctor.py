@@ -19,6 +19,7 @@ from cli.settings import Settings
 from cli.sources import SettingsError
 from cli.wiring import Magazin
 from storage.errors import StoreError
+from storage.interface import Advising
 
 SCARCE = 2 << 30  # bytes free, below which a warning is due
 FILES = 1024
@@ -75,10 +76,12 @@ def _storage(magazin: Magazin) -> Iterator[Finding]:
     try:
         tokens = list(magazin.tokens.list())
         kept = type(magazin.blobs).__name__
+        dangers = list(magazin.store.advice()) if isinstance(magazin.store, Advising) else []
     except (StoreError, SettingsError, OSError) as error:
         yield Finding("storage", "bad", f"{plugin}: {error or type(error).__name__}", "see docs/operating.md")
         return
     yield Finding("storage", "ok", f"{plugin}, {kept}, data in {data}")
+    yield from (Finding("storage", "warn", danger.text, danger.remedy) for danger in dangers)
     access = magazin.settings.access
     if access.open_writes:
         yield Finding("access", "warn", f"writes are open to {access.open_writes}", "unset [access] open_writes")

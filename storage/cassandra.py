@@ -21,6 +21,7 @@ from cassandra.query import UNSET_VALUE
 
 from storage import cassandra_driver as driver
 from storage import cassandra_reads as reads
+from storage.cassandra_advice import advice
 from storage.cassandra_commits import Commit
 from storage.cassandra_options import Options
 from storage.cassandra_requests import Pending, Request
@@ -29,6 +30,7 @@ from storage.cassandra_session import Sessions
 from storage.cassandra_statements import Statements
 from storage.errors import StoreError
 from storage.ids import Clock, system_clock
+from storage.interface import Advice
 from storage.table import Key, Kind, Outcome, Put, Remove, Row, Slice, Table, weigh
 from storage.validation import check_changes, check_key, require, whole_row
 
@@ -126,6 +128,9 @@ class CassandraStore:
 
     def unit(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def advice(self) -> Iterator[Advice]:
+        return advice(self._sessions)
 
     def close(self) -> None:
         self._sessions.close()

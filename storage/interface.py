@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from storage.table import Key, Outcome, Put, Remove, Row, Slice, Table
@@ -107,3 +108,19 @@ class Watchful(Protocol):
 
         Reads that follow see all writes up to this state, and maybe later ones. Raises what reads raise.
         """
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A danger, and what an operator can do about it."""
+
+    text: str
+    remedy: str
+
+
+@runtime_checkable
+class Advising(Protocol):
+    """An optional capability: to tell what threatens what is kept here."""
+
+    def advice(self) -> Iterator[Advice]:
+        """Raises StoreErrors."""
