@@ -182,6 +182,17 @@ def number(least: int, most: int | None = None) -> Kind:
     )
 
 
+def size(least: int, most: int) -> Kind:
+    def read(raw: Any) -> int:
+        value = _size(raw)
+        if not least <= value <= most:
+            raise ValueError
+        return value
+
+    between = " to ".join(json.loads(_write_size(bound)) for bound in (least, most))
+    return Kind(f"a size from {between}", read, _write_size)
+
+
 def choice(*words: str) -> Kind:
     def read(raw: Any) -> str:
         if _text(raw) not in words:

@@ -67,7 +67,11 @@ class Storage:
         "The directory is one shared file system for all machines. Without it, a store of several machines refuses a "
         "directory.",
     )
-    part_size: int = setting(524288, kinds.SIZE, "How many bytes have one checksum, and make one row of the tables.")
+    part_size: int = setting(
+        524288,
+        kinds.size(4096, 1_000_000),
+        "How many bytes have one checksum, and make one row of the tables.",
+    )
     options: tuple[tuple[str, Any], ...] = setting(
         (), kinds.PAIRS, "Further options, handed to the plugin as they are."
     )

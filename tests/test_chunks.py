@@ -1,5 +1,6 @@
 """Blobs in chunk tables, on the reference plugin at its strictest and on the embedded one."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -8,6 +9,7 @@ import apsw
 import pytest
 
 from storage.blobs import Blob, checksum
+from storage.bucket_chunks import Chunks
 from storage.chunks import ChunkBlobs
 from storage.contract import BlobContract
 from storage.contract_blobs import PART, Harm, Make, fresh, guessed, noise, stored, whole
@@ -15,7 +17,7 @@ from storage.errors import Full, KeyTaken, MissingPart, Unavailable
 from storage.memory import MemoryStore
 from storage.schema import ORIGINALS_DATA
 from storage.sqlite import SqliteStore
-from storage.table import Key, Table, Type, cas, plain
+from storage.table import VALUE_LIMIT, Key, Table, Type, cas, plain
 
 FS_CHUNKS = plain(
     "fs_chunks",
@@ -256,6 +258,21 @@ def test_lengths_beyond_32_bits() -> None:
         with pytest.raises(MissingPart) as raised:
             reader.read(1)
         assert raised.value.part == 6144
+
+
+@pytest.mark.parametrize("part_size", [4096, 512 * 1024, 1_000_000])
+def test_no_partition_of_an_original_of_5_gb_is_above_64_mib(part_size: int) -> None:
+    """Of the sizes that the settings take; beside its bytes a row has less than 200 of keys and checksum."""
+    blobs = ChunkBlobs(MemoryStore(), part_size=part_size)
+    buckets = Counter(map(blobs.bucket_of, range(-(-5_000_000_000 // part_size))))
+    assert max(buckets.values()) * (part_size + 200) < 64 << 20
+
+
+@pytest.mark.parametrize("chunk_size", [1, 255 * 1024, 256 * 1024 + 1, VALUE_LIMIT])
+def test_no_partition_of_a_file_is_above_64_mib(chunk_size: int) -> None:
+    blobs = Chunks(MemoryStore(), FS_CHUNKS, 4).sized(chunk_size)
+    buckets = Counter(map(blobs.bucket_of, range(min(1000, -(-5_000_000_000 // chunk_size)))))
+    assert max(buckets.values()) * (chunk_size + 200) <= (32 << 20) + 128 * 200
 
 
 def test_an_empty_part_behind_the_end_does_no_harm() -> None:

@@ -86,6 +86,16 @@ def test_sizes(tmp_path, written, bytes_):
     assert settings(tmp_path, environ={"MAGAZIN_CACHE_SIZE": written}).cache.size == bytes_
 
 
+@pytest.mark.parametrize("written, taken", [("4 KiB", 4096), ("1 MB", 1_000_000), ("4095", 0), ("1 MiB", 0)])
+def test_a_size_within_bounds(tmp_path, written, taken):
+    """64 parts are one partition of a wide-column store, and that shall have less than 64 MiB."""
+    if taken:
+        assert settings(tmp_path, environ={"MAGAZIN_STORAGE_PART_SIZE": written}).storage.part_size == taken
+    else:
+        with pytest.raises(SettingsError, match=r"part_size wants a size from 4 KiB to 1 MB"):
+            settings(tmp_path, environ={"MAGAZIN_STORAGE_PART_SIZE": written})
+
+
 @pytest.mark.parametrize(
     "written, seconds",
     [
