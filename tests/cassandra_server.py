@@ -74,16 +74,19 @@ class NoServer(Exception):
 
 
 def java() -> str:
-    """The command of Java 17."""
+    """The command of a Java 17: that of JAVA_HOME, of the PATH, or one that is installed beside them."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
-    if found is None:
-        raise NoServer("no java (Debian: apt install openjdk-17-jre-headless)")
-    said = subprocess.run([found, "-version"], capture_output=True, text=True).stderr
-    version = re.search(r'version "(\d+)', said)
-    if version is None or version[1] != "17":
-        raise NoServer(f"Cassandra {VERSION} wants Java 17, and {found} is {version[1] if version else 'unknown'}")
-    return found
+    candidates = [str(Path(home, "bin", "java"))] if home else []
+    candidates += ["java", *map(str, sorted(Path("/usr/lib/jvm").glob("*17*/bin/java")))]
+    found = []
+    for command in filter(None, map(shutil.which, candidates)):
+        said = subprocess.run([command, "-version"], capture_output=True, text=True).stderr
+        version = re.search(r'version "(\d+)', said)
+        if version is not None and version[1] == "17":
+            return command
+        found.append(f"{command} is {version[1] if version else 'unknown'}")
+    there = "; ".join(found) or "there is none"
+    raise NoServer(f"Cassandra {VERSION} wants Java 17 (Debian: apt install openjdk-17-jre-headless): {there}")
 
 
 def jars() -> Path:
