@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -23,6 +24,7 @@ from tests.tree import ENVIRON, Tree, magazin
 pytestmark = pytest.mark.stress
 
 SERVERS, WORKERS = 2, 3
+PATIENCE = 900  # seconds after which a test has failed
 
 
 @pytest.fixture(scope="module")
@@ -101,24 +103,26 @@ def test_without_a_quorum_the_answer_is_503_and_nothing_is_lost(
         node.begin()
     for node in cluster.nodes[:2]:
         node.wait()
-    refused = down.refused
+    refused, end = down.refused, time.monotonic() + PATIENCE
     while refused:  # it finds back by itself
         refused = clients.go(50).refused
+        assert time.monotonic() < end, refused
     print(report("back", clients.go(150)))
     clients.__exit__()
     # Whatever was acknowledged becomes OK, and stays it.
     book = clients.book
     waiting = dict(book.known)
     while waiting:
+        assert time.monotonic() < end, waiting
         for reference, target in list(waiting.items()):
             book.ready.pop(reference, None)
             clients.read(clients.ports[0], reference, target)
             if reference in book.ready:
                 del waiting[reference]
-        status, out, err = magazin(machines[0], "status", "--json")
+        status, out, err = magazin(machines[0], "status", "--json", timeout=600)
         assert status == 0, err
     assert book.wrong == []
-    status, out, err = magazin(machines[1], "check", "--json")
+    status, out, err = magazin(machines[1], "check", "--json", timeout=600)
     assert out, err
     found = json.loads(out)
     assert (status, found["wrong"]) == (0, {}), out

@@ -87,7 +87,7 @@ def test_every_url_is_fetched_once(tmp_path: Path, cassandra: str) -> None:
             asked.wait(moment)
             worker.kill()
         assert feeder.wait(600) == 0  # it waits for the outcomes
-        status, out, err = magazin(machines[2], "status", "--json")
+        status, out, err = magazin(machines[2], "status", "--json", timeout=600)
         assert status == 0, err
     assert len(asked.counts) == HOSTS * EACH
     again = {target: count for target, count in asked.counts.items() if count > 1}
@@ -96,5 +96,5 @@ def test_every_url_is_fetched_once(tmp_path: Path, cassandra: str) -> None:
     found = json.loads(out)
     assert found["queue"] == []
     assert found["originals"] == {"OK": HOSTS * EACH}
-    status, out, err = magazin(machines[2], "check", "--json")
+    status, out, err = magazin(machines[2], "check", "--json", timeout=600)
     assert (status, json.loads(out)["wrong"]) == (0, {}), err

@@ -178,6 +178,30 @@ def test_the_command_ingests_a_list_and_local_files(data, tree, source, tmp_path
     assert status != 0
 
 
+def test_files_go_in_and_come_out_by_name(data, tree, token, tmp_path):
+    """Over HTTP and by command, each reading what the other wrote; larger than a chunk."""
+    content = PHOTOS["/b.png"] * 3
+    writes = {"Authorization": f"Bearer {token}"}
+    assert tree.ask("PUT", "/files/fs/2026/scan.png", content, **writes)[0] == 201
+    assert tree.ask("PUT", "/files/fs/2026/scan.png", b"later", **writes)[0] == 201
+    status, out, err = magazin(data, "files", "get", "2026/scan.png", str(tmp_path / "scan.png"), "--revision", "0")
+    assert (status, (tmp_path / "scan.png").read_bytes() == content) == (0, True), err
+    status, _, err = magazin(data, "files", "put", str(tmp_path / "scan.png"), "2026/copy.png")
+    assert status == 0, err
+    assert tree.ask("GET", "/files/fs/2026/scan.png")[2] == b"later"
+    status, headers, body = tree.ask("GET", "/files/fs/2026/copy.png", Range="bytes=300000-")
+    assert (status, body) == (206, content[300_000:])
+    status, out, _ = magazin(data, "files", "ls", "2026/", "--all", "--json")
+    assert [json.loads(line)["filename"] for line in out.splitlines()] == [
+        "2026/copy.png",
+        "2026/scan.png",
+        "2026/scan.png",
+    ]
+    for name in ("2026/copy.png", "2026/scan.png"):
+        assert tree.ask("DELETE", f"/files/fs/{name}", **writes)[0] == 204
+    assert tree.ask("GET", "/files/fs/2026/copy.png")[0] == 404
+
+
 @pytest.fixture
 def stored():
     """Opens the store of a data folder."""

@@ -19,7 +19,7 @@ ENVIRON = {name: value for name, value in os.environ.items() if not name.startsw
 }
 
 
-def magazin(data, *arguments, environ=None, text=None):
+def magazin(data, *arguments, environ=None, text=None, timeout=120):
     """Run a command to its end: its exit status, standard output, standard error."""
     done = subprocess.run(
         [*python("cli.main"), *arguments, "--data", str(data)],
@@ -27,7 +27,7 @@ def magazin(data, *arguments, environ=None, text=None):
         input=text,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
     )
     return done.returncode, done.stdout, done.stderr
 
