@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from bench import cassandra, files, growth, ingest, originals, table, thumbnails, tiles, warm
+from bench import cassandra, cassandra_costs, files, growth, ingest, originals, table, thumbnails, tiles, warm
 from bench.lab import Lab, Missing
 from imaging.libvips import configure
 
@@ -24,8 +24,9 @@ WORKLOADS: dict[str, Callable[[Lab], Iterator[str]]] = {
     "files": files.sections,
     "huge": files.huge,
     "cassandra": cassandra.sections,
+    "cassandra-costs": cassandra_costs.sections,
 }
-ON_DEMAND = ("huge", "cassandra")
+ON_DEMAND = ("huge", "cassandra", "cassandra-costs")
 """Only when they are named."""
 RESULTS = Path(__file__).parent / "results"
 

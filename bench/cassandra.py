@@ -5,13 +5,11 @@ The node is started from Maven Central's jars, as for the tests. Its own CPU isn
 
 from __future__ import annotations
 
-import itertools
 import os
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -51,7 +49,6 @@ def sections(lab: Lab) -> Iterator[str]:
     yield compared(Workload("Small originals stored", small, _small(magazin, bare), lab.rounds))
     yield _first_byte(magazin)
     yield _growth(lab, cluster)
-    yield _sizes(lab, cluster)
 
 
 class Bare:
@@ -206,32 +203,3 @@ def _growth(lab: Lab, cluster: Cluster) -> str:
 
 def _asking(name: str, store: Grown, call: Call) -> Case:
     return Case(name, lambda: here(lambda: store.ask(call)))
-
-
-def _sizes(lab: Lab, cluster: Cluster) -> str:
-    """The last section: the node is stopped, so that everything is in its files."""
-    magazin = _magazin(lab, cluster)
-    count = FEW * TIMES
-    Grown(magazin, count, photo(lab.folder, (800, 600)))
-    cluster.nodes[0].stop()
-    data = cluster.nodes[0].folder / "data" / "data" / magazin.settings.cassandra.keyspace
-    lines = [
-        f"## On disk, of {count:,} references with an original each",
-        "",
-        "One copy, without the bytes of originals and images.",
-        "",
-        "| table | bytes each |",
-        "| --- | ---: |",
-    ]
-    total = 0
-    for table in sorted(path for path in data.iterdir() if path.is_dir()):
-        name = table.name.rpartition("-")[0]
-        if not name.startswith(("scaled", "originals_data")):
-            held = sum(file.stat().st_size for file in _files(table))
-            total += held
-            lines.append(f"| {name} | {number(held / count)} |")
-    return "\n".join([*lines, f"| all | {number(total / count)} |"]) + "\n"
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return itertools.chain.from_iterable((Path(place, name) for name in names) for place, _, names in os.walk(folder))

@@ -51,7 +51,7 @@ def _workload(lab: Lab, title: str, url: str, served: dict[str, Server], count: 
     numbers = itertools.count()
 
     def put(server: Server) -> Sample:
-        return _put([f"{url}?{next(numbers)}" for _ in range(count)], server)
+        return ingested([f"{url}?{next(numbers)}" for _ in range(count)], server)
 
     about = f"{count} new URLs a round. The limit fetches, syncs a file and makes the boxes, in {WORKERS} threads."
     cases = [Case("fetch, file, libvips", lambda: here(lambda: _bare(url, lab.folder, count)))]
@@ -59,7 +59,7 @@ def _workload(lab: Lab, title: str, url: str, served: dict[str, Server], count: 
     return Workload(title, about, cases, lab.rounds)
 
 
-def _put(urls: list[str], served: Server) -> Sample:
+def ingested(urls: list[str], served: Server) -> Sample:
     """From the first PUT to the last outcome."""
     cpu, wall = cpu_of(served.pids), time.perf_counter()
     connection = http.client.HTTPConnection(served.address, timeout=60)

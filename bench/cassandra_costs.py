@@ -1,0 +1,94 @@
+"""What an original costs in Cassandra: its bytes on the disk, table by table, and the CPU of its ingest.
+
+By way of a real server and worker, on a fresh node. In the end the node is stopped, so that everything is in its files.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.ingest import ingested
+from bench.lab import Lab, Missing
+from bench.measure import cpu_of
+from bench.servers import command, free_port, magazin
+from bench.table import number
+from tests.cassandra_server import Cluster, NoServer
+
+SMALL = 30_000  # bytes
+TEXTS, PHOTOS, WARM = 1000, 100, 20
+"""Originals that are measured, and those before them that aren't."""
+
+
+def sections(lab: Lab) -> Iterator[str]:
+    (lab.files / "text.bin").write_bytes(os.urandom(SMALL))
+    port = free_port()
+    source = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(lab.files)]
+    lab.start(command(source, port))
+    try:
+        cluster = lab.stack.enter_context(Cluster(lab.folder / "costs", jvm=()))
+    except NoServer as reason:
+        raise Missing(str(reason)) from reason
+    [node] = cluster.nodes
+    lines: list[str] = []
+    keyspaces: dict[str, tuple[str, int]] = {}
+    for name, title, count in (("text.bin", f"{SMALL:,} bytes", TEXTS), ("small.jpg", "a photo of 2 MP", PHOTOS)):
+        keyspaces[title] = (f"costs_{len(keyspaces)}", count)
+        settings = {"STORAGE_PLUGIN": "cassandra", "CASSANDRA_CONTACT_POINTS": cluster.contact_points[0]}
+        settings |= {"CASSANDRA_KEYSPACE": keyspaces[title][0], "WORKER_PER_HOST": "4"}
+        with magazin(lab.folder / f"costs-{name}", **settings) as served:
+            urls = [f"http://127.0.0.1:{port}/{name}?{n}" for n in range(count + WARM)]
+            ingested(urls[:WARM], served)
+            before = cpu_of([node.pid])
+            sample = ingested(urls[WARM:], served)
+            spent = cpu_of([node.pid]) - before
+        cells = number(sample.rate), number(sample.cost * 1000), number(spent / count * 1000)
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    node.stop()
+    data = node.folder / "data" / "data"
+    yield "\n".join(
+        [
+            "## What an ingest costs",
+            "",
+            f"PUT, fetch, store: {TEXTS:,} small originals and {PHOTOS} photos, one server and worker, one node. The "
+            "node's CPU includes its flushes and compactions.",
+            "",
+            "| original | per second | CPU ms, Magazin | CPU ms, node |",
+            "| --- | ---: | ---: | ---: |",
+            *lines,
+            "",
+            "Bytes on disk of each, one copy, after the node has drained:",
+            "",
+            f"| table | {' | '.join(keyspaces)} |",
+            f"| --- |{' ---: |' * len(keyspaces)}",
+            *_sizes(data, list(keyspaces.values())),
+            "",
+        ]
+    )
+
+
+def _sizes(data: Path, keyspaces: list[tuple[str, int]]) -> Iterator[str]:
+    """A row for each table. Paxos keeps the last change of each compared row, here of both kinds of originals."""
+    held: dict[str, list[float]] = {}
+    for place, (keyspace, count) in enumerate(keyspaces):
+        for table in (data / keyspace).iterdir():
+            sizes = held.setdefault(table.name.rpartition("-")[0], [0.0] * len(keyspaces))
+            sizes[place] += _bytes_in(table) / (count + WARM)
+    for name, sizes in sorted(held.items()):
+        if any(round(size) for size in sizes):
+            yield f"| {name} | {' | '.join(map(number, sizes))} |"
+    rows = [sum(sizes[place] for name, sizes in held.items() if not _is_content(name)) for place in (0, 1)]
+    yield f"| all but originals_data and scaled images | {' | '.join(map(number, rows))} |"
+    paxos = sum(_bytes_in(table) for table in (data / "system").glob("paxos-*"))
+    each = number(paxos / sum(count + WARM for _, count in keyspaces))
+    yield f"| system.paxos | {each} | {each} |"
+
+
+def _is_content(table: str) -> bool:
+    return table.startswith(("scaled", "originals_data"))
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(Path(place, name).stat().st_size for place, _, names in os.walk(folder) for name in names)
