@@ -88,7 +88,12 @@ def test_colour_differs_by_region(shelf):
         assert distance(shown(app, f"{base}/{path}"), whole.crop((x, y, x + w, y + h))) < 6
 
 
-@pytest.mark.parametrize("profile", [b"x", b"garbage " * 90, SRGB[:200], SRGB[:40] + bytes(400)])
+LAB = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
+HOLLOW = (132).to_bytes(4, "big") + SRGB[4:128] + bytes(4)
+"""A sound header, and no tag behind it."""
+
+
+@pytest.mark.parametrize("profile", [b"x", b"garbage " * 90, SRGB[:200], SRGB[:40] + bytes(400), HOLLOW, LAB])
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF"])
 def test_invalid_icc_is_an_exception(shelf, kind, profile):
     source = photo(90, 60)
