@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -133,6 +133,47 @@ def nginx(
 
 
 @contextmanager
+def iipimage(files: Path) -> Iterator[Server]:
+    """IIPImage behind nginx over FastCGI, as it is run: the tiled TIFFs in ``files`` under /?IIIF={name}/…"""
+    port, ports = free_port(), [free_port() for _ in range(WORKERS)]
+    environ = {**os.environ, "FILESYSTEM_PREFIX": f"{files}/", "JPEG_QUALITY": "75", "VERBOSITY": "0"}
+    environ |= {"LOGFILE": "/dev/null", "MAX_CVT": "20000", "IIIF_VERSION": "3"}
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        program = found("iipsrv.fcgi") or "iipsrv.fcgi"
+        workers = [
+            stack.enter_context(_running([program, "--bind", f"127.0.0.1:{one}", "--backlog", "1024"], environ))
+            for one in ports
+        ]
+        config = Path(folder) / "nginx.conf"
+        upstream = " ".join(f"server 127.0.0.1:{one};" for one in ports)
+        config.write_text(
+            f"""
+            worker_processes {WORKERS}; pid {folder}/pid; error_log stderr error; daemon off;
+            events {{ worker_connections 256; }}
+            http {{
+                access_log off; tcp_nopush off; keepalive_requests 1000000; upstream iip {{ {upstream} }}
+                fastcgi_temp_path {folder}/fastcgi; client_body_temp_path {folder}/body;
+                proxy_temp_path {folder}/proxy; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+                server {{
+                    listen 127.0.0.1:{port};
+                    location / {{
+                        fastcgi_pass iip;
+                        fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method;
+                        fastcgi_param HTTP_HOST $host; fastcgi_param REQUEST_URI $request_uri;
+                    }}
+                }}
+            }}
+            """,
+            encoding="utf-8",
+        )
+        front = [found("nginx") or "nginx", "-e", "stderr", "-p", folder, "-c", str(config)]
+        process = stack.enter_context(_running(front, os.environ))
+        _wait(f"127.0.0.1:{port}", process)
+        yield Server(f"127.0.0.1:{port}", (process.pid, *(worker.pid for worker in workers)))
+
+
+@contextmanager
 def command(program: Sequence[str], port: int, environ: Mapping[str, str] | None = None) -> Iterator[Server]:
     """Any other server that is told to listen on ``port``."""
     with _running(program, {**os.environ, **(environ or {})}) as process:
@@ -141,8 +182,8 @@ def command(program: Sequence[str], port: int, environ: Mapping[str, str] | None
 
 
 def found(program: str) -> str | None:
-    """Where a program is; Debian keeps nginx where not everybody looks."""
-    return shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
+    """Where a program is; Debian keeps some where not everybody looks."""
+    return shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/usr/lib/iipimage-server")
 
 
 @contextmanager
