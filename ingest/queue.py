@@ -35,6 +35,7 @@ DONE_AFTER: Final = 60  # minutes after which a bucket without work is erased: l
 JOBS_A_TURN: Final = 50
 POLL: Final = SECOND // 4
 AGAIN: Final = 10 * SECOND
+WEEK: Final = 7 * MINUTES_A_DAY
 
 
 @dataclass
@@ -200,11 +201,10 @@ class Queue:
 
     def _open_rows(self, first: int, last: int) -> Iterator[Row]:
         """The open buckets of the minutes first…last. Without a mark, of the days that can have any."""
-        first = max(first, last - 400 * MINUTES_A_DAY)
-        for day in range(first // MINUTES_A_DAY, last // MINUTES_A_DAY + 1):
-            after: tuple[int | str, ...] = (first - 1,)
+        for start, stop in _spans(max(first, last - 400 * MINUTES_A_DAY), last + 1):
+            after: tuple[int | str, ...] = (start - 1,)
             while True:
-                page = self._store.read(QUEUE_OPEN, (day,), after=after, before=(last + 1,), limit=1000)
+                page = self._store.read(QUEUE_OPEN, (start // MINUTES_A_DAY,), after=after, before=(stop,), limit=1000)
                 yield from page
                 if len(page) < 1000:
                     break
@@ -272,3 +272,13 @@ class Queue:
             for entries in self._pages(minute, host, None)
             for entry, found in self._look_up(entries)
         )
+
+
+def _spans(first: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Minutes, one day at a time; those of the last week an hour at a time. In these days rows are deleted, and a node
+    that reads a span of them holds all tombstones in memory, and gives up at 100,000."""
+    while first < stop:
+        length = 60 if first >= stop - WEEK else MINUTES_A_DAY
+        end = min(stop, (first // length + 1) * length)
+        yield first, end
+        first = end
