@@ -187,7 +187,8 @@ def _attribute(name: str, key: str, value: str, check: Callable[[bytes], object]
     if key.lower().startswith("on"):
         return None
     if key == "style":
-        return _declarations(value)
+        # the size of the whole is settled
+        return _declarations(value, ("width", "height") if name == "svg" else ())
     if "url" in value.lower() or "\\" in value:
         return value if _is_local(_values(value)) else None
     return value
@@ -211,13 +212,13 @@ def _sheet(text: str) -> str:
     )
 
 
-def _declarations(text: str) -> str:
+def _declarations(text: str, without: tuple[str, ...] = ()) -> str:
     import tinycss2  # type: ignore[import-untyped, unused-ignore]
 
     return "".join(
         f"{one.serialize()};"
         for one in tinycss2.parse_declaration_list(text, skip_comments=True, skip_whitespace=True)
-        if one.type == "declaration" and _is_local(one.value)
+        if one.type == "declaration" and one.lower_name not in without and _is_local(one.value)
     )
 
 

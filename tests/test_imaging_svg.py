@@ -244,6 +244,12 @@ def test_time_is_bounded():
         drawn(cleaned(data, inspect), 1.5)
 
 
+def test_a_size_in_the_style_of_the_whole_does_not_count():
+    data = svg(RED, 'width="40" height="20" style="WIDTH:100%; height:9999px; opacity:1"')
+    assert 'style="opacity:1;"' in clean(data)
+    assert pixel(data, 50, 50) == pytest.approx((255, 0, 0), abs=3)
+
+
 def test_what_says_another_size_in_its_styles_is_refused():
     with pytest.raises(BrokenImage, match="size"):
         drawn(cleaned(svg(f"<style>svg {{ width: 30000px; height: 30000px }}</style>{RED}"), inspect))
