@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from bench.ingest import ingested
@@ -15,6 +16,8 @@ from bench.lab import Lab, Missing
 from bench.measure import cpu_of
 from bench.servers import command, free_port, magazin
 from bench.table import number
+from cli.settings import Cassandra, Settings, Storage
+from cli.wiring import Magazin
 from tests.cassandra_server import Cluster, NoServer
 
 SMALL = 30_000  # bytes
@@ -36,6 +39,7 @@ def sections(lab: Lab) -> Iterator[str]:
     keyspaces: dict[str, tuple[str, int]] = {}
     for name, title, count in (("text.bin", f"{SMALL:,} bytes", TEXTS), ("small.jpg", "a photo of 2 MP", PHOTOS)):
         keyspaces[title] = (f"costs_{len(keyspaces)}", count)
+        _make(lab.folder, cluster, keyspaces[title][0])
         settings = {"STORAGE_PLUGIN": "cassandra", "CASSANDRA_CONTACT_POINTS": cluster.contact_points[0]}
         settings |= {"CASSANDRA_KEYSPACE": keyspaces[title][0], "WORKER_PER_HOST": "4"}
         with magazin(lab.folder / f"costs-{name}", **settings) as served:
@@ -67,6 +71,12 @@ def sections(lab: Lab) -> Iterator[str]:
             "",
         ]
     )
+
+
+def _make(data: Path, cluster: Cluster, keyspace: str) -> None:
+    cassandra = Cassandra(contact_points=tuple(cluster.contact_points), keyspace=keyspace)
+    with closing(Magazin(Settings(data, storage=Storage(plugin="cassandra"), cassandra=cassandra))) as made:
+        made.create()
 
 
 def _sizes(data: Path, keyspaces: list[tuple[str, int]]) -> Iterator[str]:
