@@ -25,7 +25,7 @@ from imaging.errors import BrokenImage, NotReadHere, TooLargeImage
 HEAD: Final = 4096
 """Bytes that ``begins`` wants to see."""
 LARGEST: Final = 8 * 1024 * 1024
-"""Bytes of a drawing."""
+"""Bytes of a drawing; whoever reads it looks at that."""
 LONGER_SIDE: Final = 2000
 """Pixels, whatever the drawing says: it has none of its own."""
 _ELEMENTS: Final = 50_000
@@ -80,8 +80,6 @@ def cleaned(data: bytes, check: Callable[[bytes], object]) -> Drawing:
     """
     if not installed():
         raise NotReadHere(f"svg is read by {' and '.join(_NEEDED)}, which aren't installed")
-    if len(data) > LARGEST:
-        raise TooLargeImage(f"an SVG of {len(data)} bytes, beyond the limit of {LARGEST}")
     root = _parsed(data)
     if root.tag != f"{_SVG}svg":
         raise BrokenImage("no SVG")
