@@ -61,7 +61,8 @@ def create_app(
     app.add_middleware(RequestLog(metrics))
     app.add_middleware(Cors())
     app.add_middleware(RawPath())
-    app.add_middleware(Forwarded(options.trusted_proxies))
+    if options.trusted_proxies:
+        app.add_middleware(Forwarded(options.trusted_proxies))
     problems.register(app)
     app.add_route("/", Front(library, access, options))
     app.add_route("/binaries", Binaries(library.references, access, waiting))

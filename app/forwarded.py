@@ -26,7 +26,7 @@ class Forwarded:
         self._trusted = trusted
 
     def process_request(self, req: Request, resp: Response) -> None:
-        if self._trusted and self._is_trusted(req.env.get("REMOTE_ADDR", "")):
+        if self._is_trusted(req.env.get("REMOTE_ADDR", "")):
             apply(req.env)
 
     def _is_trusted(self, peer: str) -> bool:
