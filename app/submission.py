@@ -6,11 +6,12 @@ import json
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from falcon import Request
 
+from app.body import whole
 from app.problems import Problem, bad_field
 
 LONGEST: Final = 64 * 1024  # bytes of a body
@@ -28,7 +29,7 @@ class Submission:
 
 def read(req: Request) -> Submission:
     """Raises a Problem: 400 naming the field, 413, or 415 for a body of another type."""
-    body = _body(req)
+    body = whole(req, LONGEST)
     kind = (req.content_type or "").partition(";")[0].strip().lower()
     if not body:
         return _checked(_form(req.query_string))
@@ -39,24 +40,6 @@ def read(req: Request) -> Submission:
     if kind == "application/x-www-form-urlencoded":
         return _checked(_form(_text(body)))
     raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send application/json, or a form, or the fields in the query.")
-
-
-def _body(req: Request) -> bytes:
-    declared = req.content_length
-    if declared is not None and declared > LONGEST:
-        _too_long()
-    if declared is not None or req.env.get("wsgi.input_terminated"):
-        # a chunked body has no length and ends where the server says so
-        stream = req.bounded_stream if declared is not None else req.stream
-        body: bytes = stream.read(LONGEST + 1)
-        if len(body) > LONGEST:
-            _too_long()
-        return body
-    return b""
-
-
-def _too_long() -> NoReturn:
-    raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is longer than {LONGEST} bytes.")
 
 
 def _text(body: bytes) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
 from falcon import Request
 
+from app.body import pieces
 from app.conditional import not_modified
 from app.digests import Digests
 from app.filemedia import type_of_name, validators_of
@@ -19,7 +19,6 @@ from storage.bucket import Bucket
 from storage.bucket_errors import FileExists, NoFile
 from storage.bucket_record import FileRecord
 
-PIECE: Final = 256 * 1024  # bytes read at once
 UNTOLD: Final = re.compile(r"application/(octet-stream|x-www-form-urlencoded)?|")
 """Types that clients send when nobody told them one."""
 
@@ -37,7 +36,7 @@ def store(req: Request, bucket: Bucket, filename: str) -> FileRecord:
         field, _, detail = str(error).partition(": ")
         raise bad_field(field, detail) from None
     with stream:
-        for piece in _body(req):
+        for piece in pieces(req):
             stream.write(piece)
             digests.update(piece)
         digests.check(stream.sha256)
@@ -95,20 +94,3 @@ def _metadata(req: Request, filename: str) -> Any:
     if told and (metadata is None or isinstance(metadata, dict)):
         return {"contentType": media_type(sent)} | (metadata or {})
     return metadata
-
-
-def _body(req: Request) -> Iterator[bytes]:
-    """The body piece by piece. 400 when it ends early: the client has gone, or sends nonsense."""
-    declared, count = req.content_length, 0
-    stream = req.bounded_stream if declared is not None else req.stream
-    while True:
-        try:
-            piece = stream.read(PIECE)
-        except Exception as error:  # each server has its own for a body that is cut or malformed
-            raise Problem(HTTPStatus.BAD_REQUEST, f"The body broke off: {type(error).__name__}.") from error
-        if not piece:
-            break
-        count += len(piece)
-        yield piece
-    if declared is not None and count != declared:
-        raise Problem(HTTPStatus.BAD_REQUEST, f"The body ended after {count} of {declared} bytes.")

@@ -227,6 +227,24 @@ def test_a_chunked_body_is_read_and_bounded(port):
     assert get(port, "/binaries", body=iter([b" " * 1000] * 66), **sent)[0] == 413
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n1f4\r\nurl=http://source.example/half&context=put",
+        b"Content-Length: 500\r\n\r\nurl=http://source.example/half&context=put",
+    ],
+)
+def test_half_a_body_is_not_taken_for_the_whole(port, rest):
+    start = f"PUT /binaries HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    with socket.create_connection(("127.0.0.1", port), SECONDS) as raw:
+        raw.sendall(start.encode() + rest)
+        raw.shutdown(socket.SHUT_WR)
+        answer = raw.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 400"), answer[:100]
+    assert b"application/problem+json" in answer
+
+
 def test_writes_from_this_machine_but_from_no_page(port):
     query = "/binaries?context=put&url=http://source.example/local"
     assert get(port, query, "PUT")[0] == 202
