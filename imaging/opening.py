@@ -8,6 +8,7 @@ import pyvips
 
 from imaging import foreign, formats
 from imaging.colour import Image, is_measured, stretched
+from imaging.deadline import Deadline
 from imaging.drawing import drawn
 from imaging.feed import Feed
 from imaging.picture import Picture, page_option
@@ -17,11 +18,15 @@ _LOADERS: Final = {known.name: known.loader for known in formats.FORMATS if know
 _FOREIGN: Final = {known.name: known for known in formats.FORMATS if known.package}
 
 
-def open_pixels(feed: Feed, picture: Picture, shrink: int) -> Image:
+def open_pixels(feed: Feed, picture: Picture, shrink: int, deadline: Deadline) -> Image:
     """The picture's page or first frame, not turned, in its own colours; computed from top to bottom when asked for.
 
-    Shrunk by the decoder, where it can. Anything short of the whole picture is an error then.
+    Shrunk by the decoder, where it can; within the deadline. Anything short of the whole picture is an error then.
     """
+    return deadline.watch(_opened(feed, picture, shrink, deadline))
+
+
+def _opened(feed: Feed, picture: Picture, shrink: int, deadline: Deadline) -> Image:
     if picture.format == formats.SVG.name:
         return drawn(Drawing(feed.read(0, feed.size), picture.width, picture.height))
     if picture.format in _FOREIGN:
@@ -41,7 +46,7 @@ def open_pixels(feed: Feed, picture: Picture, shrink: int) -> Image:
 
     image = decoded()
     if is_measured(image):
-        return stretched(image, decoded())
+        return stretched(image, deadline.watch(decoded()))
     if picture.ycbcr is not None and image.format == "uchar" and image.bands >= 3:
         return picture.ycbcr.rgb(image)
     return image

@@ -57,7 +57,7 @@ def build(reader: BinaryIO, limits: Limits, encoding: Encoding, write: Callable[
 
     with Feed(reader) as feed, Deadline(limits.seconds) as deadline:
         picture = look(feed, limits)
-        image = ordinary(deadline.watch(open_pixels(feed, picture, 1)))
+        image = ordinary(open_pixels(feed, picture, 1, deadline))
         if image.hasalpha():
             return False
         image = to_srgb(image)

@@ -41,7 +41,7 @@ def render(
     output = _output(order)
     with Feed(reader) as feed, Deadline(limits.seconds) as deadline:
         picture = look(feed, limits, page)
-        image = deadline.watch(_region(feed, picture, order))
+        image = _region(feed, picture, order, deadline)
         return finish(_scaled(image, picture, order, output, encoding), order, output, encoding, mark)
 
 
@@ -75,12 +75,12 @@ def _output(order: Order) -> Output:
     return output
 
 
-def _region(feed: Feed, picture: Picture, order: Order) -> Image:
+def _region(feed: Feed, picture: Picture, order: Order, deadline: Deadline) -> Image:
     """The region's pixels, as they are stored, from the smallest decoding that suffices."""
     whole = picture.stored
     rect = stored(order.region, picture.orientation, picture.width, picture.height)
     by = choose(rect, picture.as_stored(*order.size), whole, shrinks(picture))
-    image = open_pixels(feed, picture, by)
+    image = open_pixels(feed, picture, by, deadline)
     part = reduced(rect, by, image.width, image.height, whole)
     if part == Rect(0, 0, image.width, image.height):
         return image

@@ -40,7 +40,7 @@ def _scaled(feed: Feed, deadline: Deadline, picture: Picture, size: tuple[int, i
     """The pipeline: sRGB, oriented, without transparency, in this size as displayed. Computed when it is asked for."""
     stored = picture.as_stored(*size)
     by = choose(Rect(0, 0, *picture.stored), stored, picture.stored, shrinks(picture))
-    image = ordinary(deadline.watch(open_pixels(feed, picture, by)))
+    image = ordinary(open_pixels(feed, picture, by, deadline))
     if image.hasalpha():
         # before scaling, or the colours of transparent pixels would run into the others
         image = flatten(to_srgb(image), encoding.background)

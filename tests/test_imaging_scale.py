@@ -290,6 +290,11 @@ class TestLimits:
             with pytest.raises(TookTooLong, match="longer than 0 s"):
                 make(Limits(seconds=0))
 
+    def test_time_for_the_look_at_measures(self):
+        data = pyvips.Image.black(9000, 9000).linear(1, [7]).cast("float").tiffsave_buffer(compression="deflate")
+        with pytest.raises(TookTooLong, match=r"longer than 0\.01 s"):
+            scaled(data, 10, 10, seconds=0.01)
+
     def test_time_in_the_middle_of_decoding(self):
         data = saved(Image.new("L", (12_000, 12_000)), "JPEG")  # takes much longer than its header
         with pytest.raises(TookTooLong, match=r"longer than 0\.01 s"):
