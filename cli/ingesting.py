@@ -22,7 +22,7 @@ from cli.wiring import Magazin
 from ingest.bulk import Bulk, Summary
 from ingest.entries import Entry, entries, lines
 from ingest.fetch.url import mask
-from ingest.localfiles import files
+from ingest.localfiles import files, leads_out
 
 SHOWN = 20  # failures, for people
 HOW_TO_TAKE_FILES = "files and folders themselves are taken in with --allow-files"
@@ -109,7 +109,7 @@ def chained(sources: tuple[str, ...], context: str, allow_files: bool, stack: Ex
             stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="surrogateescape")
             opened.append(entries(lines(stream), context))
         elif allow_files and (path.is_dir() or (path.is_file() and not is_list(path))):
-            opened.append(Entry(number, str(file), context) for number, file in enumerate(files(path), 1))
+            opened.append(walked(path, context))
         else:
             try:
                 text: TextIO = stack.enter_context(path.open(encoding="utf-8", errors="surrogateescape"))
@@ -121,6 +121,13 @@ def chained(sources: tuple[str, ...], context: str, allow_files: bool, stack: Ex
                 raise click.ClickException(f"{source}: {error.strerror}") from error
             opened.append(entries(lines(text), context))
     return (entry for one in opened for entry in one)
+
+
+def walked(path: Path, context: str) -> Iterator[Entry]:
+    """An entry for a file, or for each file of a folder."""
+    for number, file in enumerate(files(path), 1):
+        wrong = "a link that leads out of the folder; name the file itself" if leads_out(path, file) else None
+        yield Entry(number, str(file), context, wrong=wrong)
 
 
 def is_list(path: Path) -> bool:

@@ -63,6 +63,12 @@ def files(path: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
+def leads_out(folder: Path, file: Path) -> bool:
+    """Whether a file found in a folder is a link to one elsewhere. Folders are unpacked archives at times, and an
+    archive may bring a link to any file of this machine, which would then be served."""
+    return file.is_symlink() and not file.resolve().is_relative_to(folder.resolve())
+
+
 @dataclass(frozen=True)
 class Taken:
     """A file's reference and original; ``is_new``: its bytes were stored now."""

@@ -137,6 +137,11 @@ def test_ingest_reads_files_and_folders_only_when_allowed(magazin, tmp_path):
     assert "1 were there already" in magazin("ingest", str(folder / "b.bin"), "--allow-files", "--context", "scans")[1]
     listed = magazin("ingest", "-", "--allow-files", "--context", "scans", text=f"{folder}/a.txt\n")[1]
     assert "1 were there already" in listed
+    (folder / "c.txt").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").write_bytes(b"not of this folder")
+    status, out, _ = magazin("ingest", str(folder), "--allow-files", "--context", "scans")
+    assert status == 1
+    assert "3 entries: 0 stored, 2 were there already, 0 to be tried again, 0 failed, 1 invalid" in out
     assert as_json(magazin("check", "--json"))["originals"] == 2
 
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from ingest.localfiles import NotTaken, Stopped, files, path_of
+from ingest.localfiles import NotTaken, Stopped, files, leads_out, path_of
 from ingest.records import BadContext
 from storage.errors import Unavailable
 from storage.schema import CANDIDATES, ORIGINALS, ORIGINALS_DATA, QUEUE
@@ -162,6 +162,21 @@ def test_folders_are_walked_in_order_and_hidden_files_passed_over(tmp_path):
     found = [path.relative_to(tmp_path).as_posix() for path in files(tmp_path)]
     assert found == ["b.jpg", "a/1.jpg", "a/2.jpg"]
     assert list(files(tmp_path / "b.jpg")) == [tmp_path / "b.jpg"]
+
+
+def test_links_that_lead_out_of_a_folder_are_told_from_those_that_stay(tmp_path):
+    folder, secret = tmp_path / "folder", tmp_path / "secret"
+    (folder / "deep").mkdir(parents=True)
+    for path in (secret, folder / "own", tmp_path / "folder2"):
+        path.write_bytes(b"x")
+    targets = {"out": secret, "up": "../../secret", "beside": "../../folder2", "in": "../own", "by": "up", "no": "x/y"}
+    for name, target in targets.items():
+        (folder / "deep" / name).symlink_to(target)
+    out = {path.name for path in files(folder) if leads_out(folder, path)}
+    assert out == {"out", "up", "beside", "by"}
+    (tmp_path / "way").symlink_to(folder)
+    assert {path.name for path in files(tmp_path / "way") if leads_out(tmp_path / "way", path)} == out
+    assert not leads_out(folder / "deep/out", folder / "deep/out")  # who names a link means it
 
 
 @pytest.mark.parametrize(
