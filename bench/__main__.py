@@ -24,9 +24,10 @@ WORKLOADS: dict[str, Callable[[Lab], Iterator[str]]] = {
     "files": files.sections,
     "huge": files.huge,
     "cassandra": cassandra.sections,
+    "cassandra-growth": cassandra.growth,
     "cassandra-costs": cassandra_costs.sections,
 }
-ON_DEMAND = ("huge", "cassandra", "cassandra-costs")
+ON_DEMAND = ("huge", "cassandra", "cassandra-growth", "cassandra-costs")
 """Only when they are named."""
 RESULTS = Path(__file__).parent / "results"
 
@@ -34,7 +35,7 @@ RESULTS = Path(__file__).parent / "results"
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "workload", nargs="*", help=f"some of {', '.join(WORKLOADS)}; by default all but {' and '.join(ON_DEMAND)}"
+        "workload", nargs="*", help=f"some of {', '.join(WORKLOADS)}; by default all but {', '.join(ON_DEMAND)}"
     )
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each case (5)")
     parser.add_argument("--seconds", type=float, default=2, help="seconds of one round of one case (2)")

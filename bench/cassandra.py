@@ -37,18 +37,24 @@ FEW, TIMES = 1000, 10
 
 
 def sections(lab: Lab) -> Iterator[str]:
-    try:
-        cluster = lab.stack.enter_context(Cluster(lab.folder / "node", jvm=()))
-    except NoServer as reason:
-        raise Missing(str(reason)) from reason
-    magazin = _magazin(lab, cluster)
+    magazin = _magazin(lab, _cluster(lab))
     bare = Bare(magazin)
     yield compared(Workload("Chunks written", _about(PARTS), _writing(magazin, bare), lab.rounds))
     yield compared(Workload("Chunks read", _about(PARTS), _reading(magazin, bare), lab.rounds))
     small = f"{SMALL:,} bytes each, {THREADS} threads: look whether the key is taken, part, row by compare-and-set."
     yield compared(Workload("Small originals stored", small, _small(magazin, bare), lab.rounds))
     yield _first_byte(magazin)
-    yield _growth(lab, cluster)
+
+
+def growth(lab: Lab) -> Iterator[str]:
+    yield _growth(lab, _cluster(lab))
+
+
+def _cluster(lab: Lab) -> Cluster:
+    try:
+        return lab.stack.enter_context(Cluster(lab.folder / f"node-{uuid.uuid4().hex[:6]}", jvm=()))
+    except NoServer as reason:
+        raise Missing(str(reason)) from reason
 
 
 class Bare:

@@ -13,6 +13,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -36,6 +37,7 @@ LIVE = 40
 """References whose originals have bytes and boxes; the others are rows only."""
 SIZE = (800, 600)
 BATCH = 1000  # references in one transaction
+THREADS = 16  # that write references where there are no transactions
 CALLS = 60  # requests in one round of one kind
 SECOND = 1_000_000
 OPEN = Access(open_writes="loopback", open_lists=True)
@@ -161,42 +163,48 @@ def _url(number: int) -> str:
 
 
 def _fill(magazin: Magazin, count: int) -> None:
-    """Write the rows that PUT and the worker leave behind them, many in one transaction."""
-    store, ids, now = magazin.store, magazin.ids, magazin.clock()
-    generation = ids.ordered()
+    """Write the rows that PUT and the worker leave behind them: many in one transaction, or by many threads."""
+    store = magazin.store
+    generation = magazin.ids.ordered()
     store.commit(CONTEXTS, (CONTEXT,), [Put({"context": CONTEXT, "generation": generation}, ABSENT)])
+    if not store.transactional:
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(lambda number: _write(magazin, generation, number), range(count)))
+        return
     for first in range(0, count, BATCH):
         with store.unit():
             for number in range(first, min(first + BATCH, count)):
-                url = _url(number)
-                original = Original(
-                    ids.random(),
-                    Status.OK,
-                    url,
-                    "source.example",
-                    registered=now,
-                    due=now,
-                    mime="image/jpeg",
-                    created=now - number * SECOND // 1000 * 1000,
-                    checksum=f"{number:064x}",
-                    size=180_000,
-                    part_size=524_288,
-                    attempt=ids.ordered(),
-                    filename=f"{number}.jpg",
-                    width=SIZE[0],
-                    height=SIZE[1],
-                    pages=1,
-                    outcome="ARCHIVED",
-                )
-                reference = Reference(
-                    reference_id_of(CONTEXT, url), original.original_id, CONTEXT, generation, url, ids.ordered()
-                )
-                store.commit(ORIGINALS, (original.original_id,), [Put(original.row(), ABSENT)])
-                store.commit(URLS, (url,), [Put({"url": url, "original_id": original.original_id}, ABSENT)])
-                store.commit(BINARY_REFS, (reference.reference_id,), [Put(reference.row(), ABSENT)])
-                named = (URLS_ORIGINAL, {"original_id": original.original_id, "url": url})
-                line = magazin.logs.original_line(original.original_id, "stored: 180000 bytes, image/jpeg")
-                store.put_many([named, line, *index_rows(reference), *Recent.rows(original)], window=20)
+                _write(magazin, generation, number)
+
+
+def _write(magazin: Magazin, generation: str, number: int) -> None:
+    store, ids, now, url = magazin.store, magazin.ids, magazin.clock(), _url(number)
+    original = Original(
+        ids.random(),
+        Status.OK,
+        url,
+        "source.example",
+        registered=now,
+        due=now,
+        mime="image/jpeg",
+        created=now - number * SECOND // 1000 * 1000,
+        checksum=f"{number:064x}",
+        size=180_000,
+        part_size=524_288,
+        attempt=ids.ordered(),
+        filename=f"{number}.jpg",
+        width=SIZE[0],
+        height=SIZE[1],
+        pages=1,
+        outcome="ARCHIVED",
+    )
+    reference = Reference(reference_id_of(CONTEXT, url), original.original_id, CONTEXT, generation, url, ids.ordered())
+    store.commit(ORIGINALS, (original.original_id,), [Put(original.row(), ABSENT)])
+    store.commit(URLS, (url,), [Put({"url": url, "original_id": original.original_id}, ABSENT)])
+    store.commit(BINARY_REFS, (reference.reference_id,), [Put(reference.row(), ABSENT)])
+    named = (URLS_ORIGINAL, {"original_id": original.original_id, "url": url})
+    line = magazin.logs.original_line(original.original_id, "stored: 180000 bytes, image/jpeg")
+    store.put_many([named, line, *index_rows(reference), *Recent.rows(original)], window=20)
 
 
 def _live(magazin: Magazin, picture: Path, number: int) -> str:
