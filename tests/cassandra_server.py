@@ -150,7 +150,7 @@ class Node:
         self.pid = int(keeper.stdout.readline())
         threading.Thread(target=keeper.wait, daemon=True).start()
 
-    def wait(self, seconds: float = 120) -> None:
+    def wait(self, seconds: float = 300) -> None:
         """Until it takes clients."""
         end = time.monotonic() + seconds
         while not self.answers():
