@@ -13,6 +13,7 @@ from falcon import Request, Response
 
 from app import sending, upload
 from app.access import Access
+from app.body import whole
 from app.conditional import not_modified, range_applies
 from app.filemedia import freshness, headers_of, validators_of
 from app.library import Library
@@ -199,12 +200,8 @@ def _change(req: Request) -> dict[str, Any]:
     """The JSON object of a PATCH: ``filename``, ``metadata``, or both."""
     if (req.content_type or "application/json").partition(";")[0].strip().lower() != "application/json":
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send application/json.", field="Content-Type")
-    stream = req.bounded_stream if req.content_length is not None else req.stream
-    body = stream.read(LONGEST + 1)
-    if len(body) > LONGEST:
-        raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is longer than {LONGEST} bytes.")
     try:
-        change = json.loads(body)
+        change = json.loads(whole(req, LONGEST))
     except (ValueError, RecursionError):
         raise Problem(HTTPStatus.BAD_REQUEST, "The body is not JSON.") from None
     if not isinstance(change, dict) or not change or not change.keys() <= {"filename", "metadata"}:

@@ -110,6 +110,20 @@ def test_a_malformed_body_commits_nothing(port, host, bucket, body):
 REFUSALS = [({"Host": "evil.example"}, 403), ({"If-Match": "*"}, 412), ({"Content-Digest": "x"}, 400)]
 
 
+@pytest.mark.parametrize(
+    "rest", [b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b'Content-Length: 500\r\n\r\n{"metadata": 1}']
+)
+def test_a_change_that_breaks_off_changes_nothing(port, host, bucket, rest):
+    put(port, "changed", b"x")
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as raw:
+        raw.sendall(f"PATCH /files/fs/changed HTTP/1.1\r\nHost: {host}\r\n".encode() + rest)
+        raw.shutdown(socket.SHUT_WR)
+        answer = raw.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 400"), answer[:100]
+    assert b"broke off" in answer or b"ended after" in answer
+    assert bucket.get_by_name("changed").metadata is None
+
+
 def test_a_small_refused_upload_leaves_the_connection_usable(port, host):
     with closing(connect(port)) as connection:
         for headers, status in [*REFUSALS, ({}, 201)]:
