@@ -56,11 +56,15 @@ class CassandraStore:
 
     def fetch(self, requests: Iterable[Slice | tuple[Table, Key]], window: int = 16) -> Iterator[list[Row]]:
         under_way: deque[reads.Question | None] = deque()
+        alone = True
         for request in requests:
             if isinstance(request, Slice):
                 question = reads.of_slice(self._sessions, self._of(request.table), request)
             else:
                 question = reads.of_key(self._sessions, self._of(request[0]), request[1], None, self._parts)
+                if alone and request[0].chunks:
+                    question.rows()  # parts are large: beside others the first would come as late as they all
+            alone = False
             under_way.append(question)
             if len(under_way) >= window:
                 yield _rows(under_way.popleft())

@@ -26,14 +26,16 @@ class Question:
         """``again``: the consistency at which to ask once more before nothing counts as nothing."""
         self._sessions, self._select, self._request, self._again = sessions, select, request, again
         self._pending = Pending(sessions, request)
+        self._found: list[Row] | None = None
 
     def rows(self) -> list[Row]:
         """Waits for them. Raises StoreErrors."""
-        rows = self._rows(self._pending)
-        if not rows and self._again is not None:
-            self._request.consistency = self._again
-            rows = self._rows(Pending(self._sessions, self._request))
-        return rows
+        if self._found is None:
+            self._found = self._rows(self._pending)
+            if not self._found and self._again is not None:
+                self._request.consistency = self._again
+                self._found = self._rows(Pending(self._sessions, self._request))
+        return self._found
 
     def _rows(self, pending: Pending) -> list[Row]:
         answer = pending.result()

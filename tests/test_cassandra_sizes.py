@@ -67,20 +67,28 @@ def test_no_partition_is_above_64_mib(store: CassandraStore, blobs: Any, table: 
 
 
 def test_the_first_part_comes_before_others_are_asked_for(store: CassandraStore) -> None:
-    """As many are under way as the window allows, however long the original is: memory stays bounded."""
+    """Then as many are under way as the window allows, however long the original is: memory stays bounded."""
     sent: list[ResponseFuture] = []
+    alone: list[bool] = []
+
+    def note(future: ResponseFuture) -> None:
+        if sent:
+            alone.append(sent[0]._event.is_set())
+        sent.append(future)
+
     blobs = ChunkBlobs(store, part_size=1000, window=4)
     with blobs.create(*fresh()) as writer:
         writer.write(os.urandom(100_000))
         blob = writer.commit()
     session = store._sessions.live().session
-    session.add_request_init_listener(sent.append)
+    session.add_request_init_listener(note)
     try:
         pieces = blobs.parts(blob, 0, blob.size)
         assert sent == []
         for read in range(90):
             assert len(next(pieces)) == 1000
             assert len(sent) == read + 4
+        assert all(alone)
     finally:
-        session.remove_request_init_listener(sent.append)
+        session.remove_request_init_listener(note)
     assert len(whole(blobs, blob)) == 100_000
