@@ -49,7 +49,7 @@ LOGBACK = """<configuration>
 </configuration>
 """
 
-JVM = "-Xms512m -Xmx512m -Xss512k -XX:MaxDirectMemorySize=256m -XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError"
+JVM = "-Xms512m -Xmx1g -Xss512k -XX:MaxDirectMemorySize=256m -XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError"
 DURABLE = ("-XX:TieredStopAtLevel=1",)
 """It starts in 9 s of CPU time and not in 15, and runs slower than it could."""
 QUICK = (*DURABLE, "-Dcassandra.test.flush_local_schema_changes=false")
