@@ -8,7 +8,6 @@ store is transactional.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -16,6 +15,7 @@ from ingest.fetch.guard import Guard
 from ingest.fetch.url import host_of, mask, normalise
 from ingest.logs import Logs
 from ingest.records import Original, Reference, Status, check_context, reference_id_of
+from ingest.remembered import Attached, Remembered, Unchanged
 from ingest.schedule import queue_rows
 from storage.announcements import Litter, announcement
 from storage.errors import Unavailable
@@ -37,8 +37,6 @@ ROUNDS: Final = 20  # each lost race means that somebody else went on, so that m
 STALE: Final = 60 * 1_000_000  # µs between an index row and its row, after which a new tag is needed
 DIGITS: Final = "0123456789abcdef"
 
-Attached = tuple[Reference, Original]
-
 
 class References:
     """What the HTTP layer and the command line do with references.
@@ -49,9 +47,9 @@ class References:
     def __init__(self, store: Store, *, ids: Ids, clock: Clock, guard: Guard, reference_ttl: float = 0.0) -> None:
         self._store, self._ids, self._clock, self._guard = store, ids, clock, guard
         self._logs = Logs(store, ids=ids, clock=clock)
-        self._remembered: _Remembered | _Unchanged = _Remembered(clock, reference_ttl)
+        self._remembered: Remembered | Unchanged = Remembered(clock, reference_ttl)
         if not reference_ttl and isinstance(store, Watchful):
-            self._remembered = _Unchanged(store)
+            self._remembered = Unchanged(store)
 
     def attach(self, context: str, url: str, mime: str | None = None) -> Attached:
         """The reference of (context, url), attached to the URL's present original; a new one is queued.
@@ -304,60 +302,6 @@ class References:
         return [
             (reference, Original.of(found[0])) for reference, found in zip(references, originals, strict=True) if found
         ]
-
-
-class _Remembered:
-    """References found lately in this process: those of finished originals only, never absences."""
-
-    LIMIT: Final = 10_000
-
-    def __init__(self, clock: Clock, ttl: float) -> None:
-        self._clock, self._ttl = clock, int(ttl * 1_000_000)
-        self._found: dict[str, tuple[int, Attached]] = {}
-
-    def get(self, reference_id: str) -> Attached | None:
-        until, found = self._found.get(reference_id, (0, None))
-        return found if until > self._clock() else None
-
-    def keep(self, found: Attached) -> None:
-        if self._ttl and found[1].status == Status.OK:
-            if len(self._found) >= self.LIMIT:
-                self._found.clear()
-            self._found[found[0].reference_id] = (self._clock() + self._ttl, found)
-
-    def forget(self, reference_id: str) -> None:
-        self._found.pop(reference_id, None)
-
-    def clear(self) -> None:
-        self._found.clear()
-
-
-class _Unchanged:
-    """References found by this thread since the last write to the store, by whatever process: as good as a look."""
-
-    LIMIT: Final = 500  # for each thread
-
-    def __init__(self, store: Watchful) -> None:
-        self._store, self._local = store, threading.local()
-
-    def get(self, reference_id: str) -> Attached | None:
-        state = self._store.state()
-        if getattr(self._local, "state", None) != state:
-            self._local.state, self._local.found = state, {}
-        found: Attached | None = self._local.found.get(reference_id)
-        return found
-
-    def keep(self, found: Attached) -> None:
-        """What was read after the state that ``get`` saw."""
-        if len(self._local.found) >= self.LIMIT:
-            self._local.found.clear()
-        self._local.found[found[0].reference_id] = found
-
-    def forget(self, reference_id: str) -> None:
-        """Nothing to do: the write that calls for it changed the state."""
-
-    def clear(self) -> None:
-        """As little."""
 
 
 def index_rows(reference: Reference) -> list[tuple[Table, Row]]:

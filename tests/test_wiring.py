@@ -10,7 +10,7 @@ from cli.wiring import REFERENCE_TTL, Magazin
 from imaging.encoding import Encoding
 from imaging.limits import Limits
 from ingest.backoff import Backoff
-from ingest.references import _Unchanged
+from ingest.remembered import Unchanged
 from storage.chunks import ChunkBlobs
 from storage.directory import DirectoryBlobs
 from storage.memory import MemoryStore
@@ -64,7 +64,7 @@ def test_references_are_remembered_for_a_time_only_where_the_store_is_far_away(t
     def ttl(found):
         return found.references._remembered._ttl / 1_000_000
 
-    assert isinstance(magazin(tmp_path).references._remembered, _Unchanged)
+    assert isinstance(magazin(tmp_path).references._remembered, Unchanged)
     assert ttl(magazin(tmp_path, delivery=Delivery(reference_ttl=1.5))) == 1.5
     assert ttl(far_away(tmp_path)) == REFERENCE_TTL
     assert ttl(far_away(tmp_path, delivery=Delivery(reference_ttl=1.5))) == 1.5
