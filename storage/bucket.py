@@ -32,6 +32,7 @@ from storage.bucket_tables import BUCKETS, tables_of
 from storage.bucket_upload import UploadStream
 from storage.ids import Clock, Ids, system_clock
 from storage.interface import Store
+from storage.schema import CANDIDATES, LEASES
 from storage.table import ABSENT, Put, Row
 
 SHARDS: Final = 32
@@ -60,11 +61,12 @@ class Bucket:
         self._ids, self._clock = ids or Ids(clock), clock
 
     def init(self, *, shards: int = SHARDS) -> None:
-        """Make the tables that are missing; usable on return. Idempotent, safe from several processes. ``shards`` is
-        fixed by the first. Raises SchemaMismatch when a table of these names has another shape."""
+        """Make the tables that are missing, those that buckets share too; usable on return, in an empty store as well.
+        Idempotent, safe from several processes. ``shards`` is fixed by the first. Raises SchemaMismatch when a table of
+        these names has another shape."""
         if shards < 1:
             raise ValueError(f"{shards} shards")
-        self._store.create([BUCKETS, *self._tables.all])
+        self._store.create([BUCKETS, CANDIDATES, LEASES, *self._tables.all])
         row: Row = {"name": self.name, "shards": shards, "created": self._clock()}
         if self._store.get(BUCKETS, (self.name,)) is None:
             self._store.commit(BUCKETS, (self.name,), [Put(row, ABSENT)])

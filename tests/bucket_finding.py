@@ -35,7 +35,7 @@ NAMES = [
 class FindContract(BucketSetting):
     @pytest.fixture(scope="class")
     @classmethod
-    def stocked(cls, store, tables):
+    def stocked(cls, store):
         """A bucket with revisions of many names over many hours, its files in the order of completion, and one that is
         deleted. Nobody changes it."""
         clock = Ticking()

@@ -10,7 +10,6 @@ from storage.blobs import checksum
 from storage.bucket import Bucket
 from storage.bucket_tables import chunks_together, tables_of
 from storage.ids import Ids
-from storage.schema import BINARIES
 
 START = 1_700_000_000_000_000  # µs
 SECOND, HOUR = 1_000_000, 3600 * 1_000_000
@@ -59,11 +58,6 @@ class BucketSetting:
             return bucket
 
         return open_bucket
-
-    @pytest.fixture(scope="class", autouse=True)
-    @classmethod
-    def tables(cls, store):
-        store.create(BINARIES)
 
     @pytest.fixture
     def bucket(self, open_bucket):
