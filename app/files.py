@@ -24,7 +24,7 @@ from app.problems import LATER, NO_STORE, App, Problem, bad_field, log
 from app.ranges import wanted
 from storage.bucket import Bucket
 from storage.bucket_errors import CorruptFile, FileExists, FileNotReady, FileStoreError, NoBucket, NoFile, NoRevision
-from storage.bucket_record import FileRecord, check_filename, check_id
+from storage.bucket_record import FileRecord, check_filename, check_id, check_metadata
 from storage.bucket_states import check_complete
 from storage.buckets import Buckets
 
@@ -129,7 +129,7 @@ class FileByName:
         upload.check_preconditions(req, record)
         change = _change(req)
         if "filename" in change and "revision" not in req.params:
-            _checked(lambda: files.rename_by_name(name, change.pop("filename")))
+            files.rename_by_name(name, change.pop("filename"))
         _answer(resp, _apply(files, record.id, change).shown())
 
     def on_delete(self, req: Request, resp: Response, bucket: str, filename: str) -> None:
@@ -190,14 +190,15 @@ class Record:
 def _apply(files: Bucket, file_id: str, change: dict[str, Any]) -> FileRecord:
     record = None
     if "filename" in change:
-        record = _checked(lambda: files.rename(file_id, change["filename"]))
+        record = files.rename(file_id, change["filename"])
     if "metadata" in change:
-        record = _checked(lambda: files.replace_metadata(file_id, change["metadata"]))
+        record = files.replace_metadata(file_id, change["metadata"])
     return record or files.get(file_id)
 
 
 def _change(req: Request) -> dict[str, Any]:
-    """The JSON object of a PATCH: ``filename``, ``metadata``, or both."""
+    """The JSON object of a PATCH: ``filename``, ``metadata``, or both, each of them one that will be taken: a change
+    that is refused changes nothing."""
     if (req.content_type or "application/json").partition(";")[0].strip().lower() != "application/json":
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send application/json.", field="Content-Type")
     try:
@@ -206,8 +207,11 @@ def _change(req: Request) -> dict[str, Any]:
         raise Problem(HTTPStatus.BAD_REQUEST, "The body is not JSON.") from None
     if not isinstance(change, dict) or not change or not change.keys() <= {"filename", "metadata"}:
         raise Problem(HTTPStatus.BAD_REQUEST, "Send an object with filename, metadata, or both.")
-    if not isinstance(change.get("filename", ""), str):
-        raise bad_field("filename", "expected a text")
+    if "filename" in change:
+        if not isinstance(change["filename"], str):
+            raise bad_field("filename", "expected a text")
+        _filename(change["filename"])
+    _checked(lambda: check_metadata(change.get("metadata")))
     return change
 
 

@@ -77,7 +77,11 @@ def _check_content(req: Request) -> None:
     if (req.content_type or "").lower().startswith("multipart/"):
         detail = "Content-Type: send the file itself as the body, as `curl -T FILE` does, not a form."
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail, field="Content-Type")
-    chunked = req.env.get("wsgi.input_terminated") and "HTTP_TRANSFER_ENCODING" in req.env
+    coding = req.get_header("Transfer-Encoding", default="").strip().lower()
+    if coding not in ("", "chunked"):
+        detail = "Transfer-Encoding: only chunked is undone here (RFC 9112, 6.1)."
+        raise Problem(HTTPStatus.NOT_IMPLEMENTED, detail, field="Transfer-Encoding")
+    chunked = req.env.get("wsgi.input_terminated") and coding
     if req.content_length is None and not chunked:
         raise Problem(HTTPStatus.LENGTH_REQUIRED, "Send Content-Length, 0 for an empty file, or a chunked body.")
 

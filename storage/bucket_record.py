@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -17,6 +18,7 @@ CHUNK_SIZE: Final = 255 * 1024
 """Bytes; the seed's default."""
 LONGEST_NAME: Final = 1024  # bytes in UTF-8
 LARGEST_METADATA: Final = 64 * 1024  # bytes as JSON
+DEEPEST_METADATA: Final = 100  # lists and objects within each other; far from what json's recursion can read anywhere
 ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
@@ -146,12 +148,18 @@ def check_chunk_size(size: int) -> int:
 
 
 def check_metadata(metadata: Any) -> Any:
-    """The value as it will be read back. Raises ValueError for what isn't JSON, or above 64 KiB of it."""
+    """The value as it will be read back. Raises ValueError for what isn't JSON, above 64 KiB of it, or nested more than
+    100 deep."""
     if metadata is None:
         return None
     text = as_json(metadata)
     if len(text.encode()) > LARGEST_METADATA:
         raise ValueError(f"metadata: more than {LARGEST_METADATA} bytes of JSON")
+    within = [metadata]
+    for _ in range(DEEPEST_METADATA):
+        within = [child for one in within for child in _children(one)]
+    if any(isinstance(one, dict | list | tuple) for one in within):
+        raise ValueError(f"metadata: nested more than {DEEPEST_METADATA} deep")
     return json.loads(text)
 
 
@@ -162,6 +170,10 @@ def as_json(metadata: Any) -> str:
     except (TypeError, ValueError, RecursionError) as error:  # UnicodeEncodeError is a ValueError
         raise ValueError(f"metadata: not JSON: {error}") from None
     return text
+
+
+def _children(value: Any) -> Collection[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
 
 
 def _moment(microseconds: int | None) -> str | None:

@@ -205,6 +205,7 @@ def test_a_digest_that_can_not_be_verified_is_refused(app, bucket, field, value)
         ("Content-Range", "bytes 0-9/100", 400),
         ("Content-Encoding", "gzip", 415),
         ("Content-Type", "multipart/form-data; boundary=x", 415),
+        ("Transfer-Encoding", "gzip, chunked", 501),
     ],
 )
 def test_bodies_that_are_no_files(app, bucket, field, value, status):
@@ -470,6 +471,9 @@ def test_metadata(app):
         b'{"metadata": NaN}',
         b"[" * 5000,
         b'{"metadata": "' + b"x" * 70_000 + b'"}',
+        b'{"metadata": ' + b"[" * 101 + b"]" * 101 + b"}",
+        b'{"filename": "b", "metadata": "' + b"x" * 70_000 + b'"}',
+        b'{"filename": "", "metadata": 1}',
     ],
 )
 def test_bad_changes(app, change):

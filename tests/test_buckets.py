@@ -176,6 +176,16 @@ def test_metadata_nested_too_deeply():
         check_metadata(deep)
 
 
+@pytest.mark.parametrize("around", [lambda one: [one], lambda one: (1, one), lambda one: {"a": one}])
+def test_metadata_are_nested_100_deep_at_most_whatever_the_recursion_limit(around):
+    deep = 1
+    for _ in range(100):
+        deep = around(deep)
+    check_metadata(deep)
+    with pytest.raises(ValueError, match="metadata: nested more than 100 deep"):
+        check_metadata(around(deep))
+
+
 @pytest.mark.parametrize("metadata", [None, 0, "", [], {}, {"a": {"b": [1, 2.5, None, True]}}, "ü"])
 def test_what_can_be_metadata(metadata):
     assert check_metadata(metadata) == metadata
