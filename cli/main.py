@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 
 import click
 
-from cli.options import EXIT_STATUS, Misused, StoreGone
+from cli.options import EXIT_STATUS, Failed, Misused, StoreGone
 from cli.sources import SettingsError
 from storage.errors import StoreError
 
@@ -50,6 +51,10 @@ class Commands(click.Group):
             raise Misused(str(error)) from error
         except StoreError as error:
             raise StoreGone(f"the store: {error or type(error).__name__}") from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read this has had enough; click ends quietly
+                raise
+            raise Failed(f"{error.filename or 'input or output'}: {error.strerror or error}") from error
 
 
 @click.group(

@@ -108,10 +108,14 @@ def local_name(filename: str) -> str:
 
 
 def standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise Failed("standard input is closed")
     return sys.stdin.buffer
 
 
 def standard_output() -> BinaryIO:
+    if sys.stdout is None:
+        raise Failed("standard output is closed")
     return sys.stdout.buffer
 
 

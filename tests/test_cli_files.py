@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -306,6 +307,32 @@ def test_a_put_that_fails_leaves_nothing(magazin, bucket):
         transfers.put(bucket, Broken(), "a", lambda done: None, first=False)
     assert bucket.check(older_than=0).found == {}
     assert list(bucket.find()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "streams", "said"),
+    [
+        (["get", "a", "-"], ">/dev/full", "No space left on device"),
+        (["ls"], ">/dev/full", "No space left on device"),
+        (["get", "a", "-"], ">&-", "standard output is closed"),
+        (["put", "-", "b"], "<&-", "standard input is closed"),
+    ],
+)
+def test_streams_that_take_or_give_nothing(magazin, tmp_path, arguments, streams, said):
+    put(magazin, b"x", "a")
+    words = shlex.join([*python("cli.main"), "files", *arguments, "--data", str(tmp_path / "data")])
+    done = subprocess.run(["sh", "-c", f"exec {words} {streams}"], env=ENVIRON, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr.decode().count("\n")) == (1, 1), done.stderr.decode()
+    assert said in done.stderr.decode()
+
+
+def test_a_reader_that_has_had_enough_is_no_error(magazin, tmp_path):
+    put(magazin, noise(600_000), "a")
+    words = [*python("cli.main"), "files", "get", "a", "-", "--data", str(tmp_path / "data")]
+    with subprocess.Popen(words, env=ENVIRON, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.read(10) == noise(600_000)[:10]
+        process.stdout.close()
+        assert process.stderr.read() == b""
 
 
 def test_kill_9_midway_leaves_an_upload_that_check_finds(tmp_path):
