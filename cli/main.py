@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import importlib
+import os
+import sys
+from contextlib import suppress
 
 import click
 
@@ -46,7 +49,10 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()  # what fails here is told; at the interpreter's end it would be a trace
+            return result
         except SettingsError as error:
             raise Misused(str(error)) from error
         except StoreError as error:
@@ -54,7 +60,16 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read this has had enough; click ends quietly
                 raise
+            _drop_output()
             raise Failed(f"{error.filename or 'input or output'}: {error.strerror or error}") from error
+
+
+def _drop_output() -> None:
+    """What is still buffered would fail once more at the interpreter's end, with a trace and a status of its own."""
+    with suppress(OSError, AttributeError, ValueError):
+        sys.stdout.flush()
+    with suppress(OSError, AttributeError, ValueError), open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 @click.group(

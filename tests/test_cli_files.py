@@ -318,10 +318,12 @@ def test_a_put_that_fails_leaves_nothing(magazin, bucket):
         (["put", "-", "b"], "<&-", "standard input is closed"),
     ],
 )
-def test_streams_that_take_or_give_nothing(magazin, tmp_path, arguments, streams, said):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_streams_that_take_or_give_nothing(magazin, tmp_path, arguments, streams, said, unbuffered):
     put(magazin, b"x", "a")
     words = shlex.join([*python("cli.main"), "files", *arguments, "--data", str(tmp_path / "data")])
-    done = subprocess.run(["sh", "-c", f"exec {words} {streams}"], env=ENVIRON, stderr=subprocess.PIPE)
+    environ = ENVIRON | {"PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(["sh", "-c", f"exec {words} {streams}"], env=environ, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr.decode().count("\n")) == (1, 1), done.stderr.decode()
     assert said in done.stderr.decode()
 
