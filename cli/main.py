@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -68,7 +69,7 @@ def _drop_output() -> None:
     """What is still buffered would fail once more at the interpreter's end, with a trace and a status of its own."""
     with suppress(OSError, AttributeError, ValueError):
         sys.stdout.flush()
-    with suppress(OSError, AttributeError, ValueError), open(os.devnull, "wb") as nowhere:
+    with suppress(OSError, AttributeError, ValueError), Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
