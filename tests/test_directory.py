@@ -1,7 +1,6 @@
 """Blobs in a folder."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from storage.contract import BlobContract
 from storage.contract_blobs import PART, Harm, Make, fresh, guessed, noise, stored, whole
 from storage.directory import DirectoryBlobs
 from storage.errors import BlobError, Damaged, Full, KeyTaken, MissingPart, Unavailable, WrongChecksum
+from tests.disks import disk_of
 
 
 def place(folder: Path, blob: Blob) -> Path:
@@ -251,14 +251,8 @@ def test_lengths_beyond_32_bits(blobs: DirectoryBlobs, folder: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path):
-    """A file system of 1 MiB."""
-    mount = tmp_path / "small"
-    mount.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)], capture_output=True)
-    if made.returncode:
-        pytest.skip("no right to mount a small file system")
-    yield mount
-    subprocess.run(["umount", "--lazy", str(mount)], check=True)
+    with disk_of("1m", tmp_path) as mount:
+        yield mount
 
 
 def test_a_full_disk(small_disk: Path) -> None:

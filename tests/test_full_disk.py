@@ -3,11 +3,11 @@
 import io
 import json
 import os
-import subprocess
 
 import pytest
 from PIL import Image
 
+from tests.disks import disk_of
 from tests.source import Source
 from tests.source import http as answer
 from tests.tree import Tree, magazin
@@ -24,13 +24,8 @@ PHOTOS = {f"/{number}.jpg": photo() for number in range(2)}
 
 @pytest.fixture
 def small_disk(tmp_path):
-    mount = tmp_path / "small"
-    mount.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(mount)], capture_output=True)
-    if made.returncode:
-        pytest.skip("no right to mount a small file system")
-    yield mount
-    subprocess.run(["umount", "--lazy", str(mount)], check=True)
+    with disk_of("40m", tmp_path) as mount:
+        yield mount
 
 
 def fill(path):

@@ -1,6 +1,5 @@
 """The embedded plugin on a full disk, and on what is no database or no longer a sound one."""
 
-import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -15,18 +14,13 @@ from storage.errors import Full, StoreError, Unavailable
 from storage.schema import ORIGINALS_DATA
 from storage.sqlite import SqliteStore
 from storage.table import ABSENT, Put
+from tests.disks import disk_of
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path):
-    """A file system of 12 MiB."""
-    mount = tmp_path / "small"
-    mount.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(mount)], capture_output=True)
-    if made.returncode:
-        pytest.skip("no right to mount a small file system")
-    yield mount
-    subprocess.run(["umount", "--lazy", str(mount)], check=True)
+    with disk_of("12m", tmp_path) as mount:
+        yield mount
 
 
 def fill(store: SqliteStore, size: int = 100_000) -> int:
