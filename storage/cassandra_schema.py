@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from cassandra.cluster import ResultSet
+
 from storage.cassandra_cql import keyspace_text, state_text
 from storage.cassandra_session import Sessions
 from storage.cassandra_statements import TYPES, Statements, quoted
@@ -33,6 +35,7 @@ MIGRATIONS: tuple[Migration, ...] = ()
 
 LOCK = 300  # seconds: longer than any change of the schema takes
 """So long a change that was killed keeps the next one waiting."""
+SPREAD = 30  # seconds: within which each node knows what was made by way of another
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,13 @@ class Schema:
     def create(self, tables: Sequence[Table]) -> None:
         """See :meth:`storage.interface.Store.create`."""
         present = self._shapes()
-        if "magazin_schema" in present and not self._todo(tables, present) and not self._pending():
-            return
+        if "magazin_schema" not in present or self._todo(tables, present) or self._pending():
+            self._change(tables)
+        self._sessions.agree()
+
+    def _change(self, tables: Sequence[Table]) -> None:
         self._sessions.execute(keyspace_text(self._keyspace, self._sessions.options.replication))
-        self._sessions.execute(state_text(self._keyspace))
+        self._spread(state_text(self._keyspace))
         with self._lock():
             for migration in self._pending():
                 for text in migration.statements:
@@ -111,7 +117,7 @@ class Schema:
 
     def _pending(self) -> Sequence[Migration]:
         """The migrations to apply. A keyspace that has no number yet is new, and gets the last one."""
-        rows = list(self._sessions.execute(f"SELECT version FROM {self._state} WHERE name = 'version'"))
+        rows = list(self._spread(f"SELECT version FROM {self._state} WHERE name = 'version'"))
         newest = self._migrations[-1].number if self._migrations else 0
         if not rows:
             self._note(newest)
@@ -125,7 +131,17 @@ class Schema:
         return [migration for migration in self._migrations if migration.number > version]
 
     def _note(self, version: int) -> None:
-        self._sessions.execute(f"INSERT INTO {self._state} (name, version) VALUES ('version', %s)", version)
+        self._spread(f"INSERT INTO {self._state} (name, version) VALUES ('version', %s)", version)
+
+    def _spread(self, text: str, *values: object) -> ResultSet:
+        """Execute it, again while the node that got it doesn't know the keyspace or the table of its state: another
+        process may have made them just now by way of another node."""
+        for _ in range(SPREAD):
+            try:
+                return self._sessions.execute(text, *values)
+            except SchemaMismatch:
+                self._sleep(1.0)
+        return self._sessions.execute(text, *values)
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -141,7 +157,7 @@ class Schema:
             yield
         finally:
             with suppress(StoreError):  # it ends by itself
-                self._sessions.execute(f"DELETE FROM {self._state} WHERE name = 'lock' IF owner = %s", owner)
+                self._spread(f"DELETE FROM {self._state} WHERE name = 'lock' IF owner = %s", owner)
 
     def _take(self, owner: str) -> bool:
         take = f"INSERT INTO {self._state} (name, owner) VALUES ('lock', %s) IF NOT EXISTS USING TTL {LOCK}"

@@ -109,6 +109,14 @@ class Sessions:
         except Exception as error:
             raise translated(error, writing=not text.startswith("SELECT")) from error
 
+    def agree(self) -> None:
+        """Wait until all nodes that are up know the same tables, or for ``max_schema_agreement_wait``."""
+        control = self.live().cluster.control_connection
+        try:
+            control.wait_for_schema_agreement()
+        except Exception as error:
+            raise translated(error) from error
+
     def close(self) -> None:
         with self._lock:
             self._closed, live, self._live = True, self._live, None

@@ -1,20 +1,27 @@
-"""Clients of several servers under faults: they PUT and GET without a pause, and keep book of what they were told."""
+"""Clients of several servers under faults: they PUT and GET at a steady rate, and keep book of what they were told.
+
+Each request begins when it is due, however long others take, as those of independent people do. Clients that wait for
+their last answer would ask a server that hangs only once, and call it quick.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import http.client
+import itertools
 import json
 import random
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.source import http as page
 
-WHOLE = (200, 206)
+RATE = 8  # requests a second, all together: about a third of what three nodes on two cores can take
+MANY = 100  # requests under way, at most
 
 
 def content(target: str) -> bytes:
@@ -46,18 +53,17 @@ class Clients:
         self.ports, self.source, self.token = ports, source, token
         self.book = Book()
         self._done, self._went = threading.Event(), threading.Condition()
-        self._threads = [threading.Thread(target=self._repeat, args=(self._put, n), daemon=True) for n in range(2)]
-        self._threads += [threading.Thread(target=self._repeat, args=(self._get, n), daemon=True) for n in range(3)]
+        self._pool = ThreadPoolExecutor(MANY)
+        self._beat = threading.Thread(target=self._begin_all, daemon=True)
 
     def __enter__(self) -> Clients:
-        for thread in self._threads:
-            thread.start()
+        self._beat.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._done.set()
-        for thread in self._threads:
-            thread.join()
+        self._beat.join()
+        self._pool.shutdown()
 
     def go(self, answers: int) -> Book:
         """So many more answers, good or bad; the book of these alone."""
@@ -89,11 +95,11 @@ class Clients:
         elif answer.status == 200 or reference in self.book.ready:
             self.book.wrong.append(f"GET {target}: {answer.status} with {len(body)} bytes {body[:200]!r}")
 
-    def _put(self, number: int, count: int) -> None:
-        target = f"/{number}-{count}"
-        body = json.dumps({"url": self.source + target, "context": f"load-{number}"})
+    def _put(self, count: int) -> None:
+        target = f"/{count}"
+        body = json.dumps({"url": self.source + target, "context": f"load-{count % 4}"})
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
-        connection = http.client.HTTPConnection("127.0.0.1", self.ports[count % len(self.ports)], timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port(count), timeout=60)
         connection.request("PUT", "/binaries", body, headers)
         answer = connection.getresponse()
         said = answer.read()
@@ -105,25 +111,33 @@ class Clients:
         else:
             self.book.wrong.append(f"PUT {target}: {answer.status} {said[:200]!r}")
 
-    def _get(self, number: int, count: int) -> None:
-        while not (known := list(self.book.known.items())) and not self._done.wait(0.05):
-            pass
-        if known:
-            self.read(self.ports[count % len(self.ports)], *random.choice(known))
+    def _get(self, count: int) -> None:
+        if known := list(self.book.known.items()):
+            self.read(self._port(count), *random.choice(known))
 
-    def _repeat(self, act: Any, number: int) -> None:
-        count = 0
-        while not self._done.is_set():
-            begun = time.monotonic()
-            try:
-                act(number, count)
-            except Exception as error:
-                self.book.wrong.append(f"{act.__name__}: {error!r}")
-            count += 1
-            with self._went:
-                self.book.answers += 1
-                self.book.seconds.append(time.monotonic() - begun)
-                self._went.notify_all()
+    def _port(self, count: int) -> int:
+        return self.ports[count // len(self._KINDS) % len(self.ports)]
+
+    _KINDS = (_put, _get, _get, _put, _get)
+
+    def _begin_all(self) -> None:
+        begun = time.monotonic()
+        for count in itertools.count():
+            due = begun + count / RATE
+            if self._done.wait(max(0.0, due - time.monotonic())):
+                return
+            self._pool.submit(self._do, count, due)
+
+    def _do(self, count: int, due: float) -> None:
+        act = self._KINDS[count % len(self._KINDS)]
+        try:
+            act(self, count)
+        except Exception as error:
+            self.book.wrong.append(f"{act.__name__}: {error!r}")
+        with self._went:
+            self.book.answers += 1
+            self.book.seconds.append(time.monotonic() - due)
+            self._went.notify_all()
 
 
 def report(what: str, book: Book) -> str:

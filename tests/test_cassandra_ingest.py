@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import threading
 import uuid
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,22 +23,26 @@ from tests.tree import ENVIRON, magazin
 pytestmark = pytest.mark.stress
 
 HOSTS, EACH, SLOW, THREADS = 20, 100, 2, 4
+MACHINES = ("machine0", "machine1", "machine2")
+KILLED = MACHINES[:2]
 
 
 class Asked:
-    """What the sources were asked for, and a bell for so many."""
+    """Who asked the sources for each target, in turn, and a bell for so many."""
 
     def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self._changed = threading.Condition()
+        self.by: defaultdict[str, list[str]] = defaultdict(list)
+        self._total, self._changed = 0, threading.Condition()
 
     def source(self, number: int) -> Callable[[Any, bytes], bytes]:
         wait = threading.Event()
 
         def answer(connection: Any, request: bytes) -> bytes:
             target = request.split(b" ")[1].decode()
+            [agent] = re.findall(r"\r\nuser-agent: *([^\r]*)", request.decode(), re.IGNORECASE)
             with self._changed:
-                self.counts[target] += 1
+                self.by[target].append(agent)
+                self._total += 1
                 self._changed.notify_all()
             if number < SLOW:
                 wait.wait(0.2)
@@ -47,18 +52,19 @@ class Asked:
 
     def wait(self, count: int) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: self.counts.total() >= count, 600)
+            assert self._changed.wait_for(lambda: self._total >= count, 600)
 
 
 def test_every_url_is_fetched_once(tmp_path: Path, cassandra: str) -> None:
     keyspace = f"ingest_{uuid.uuid4().hex[:12]}"
-    machines = [tmp_path / f"machine{number}" for number in range(3)]
+    machines = [tmp_path / name for name in MACHINES]
     for folder in machines:
         folder.mkdir()
         (folder / "magazin.toml").write_text(
             'storage.plugin = "cassandra"\n'
             f'cassandra = {{ contact_points = ["{cassandra}"], keyspace = "{keyspace}" }}\n'
             f"worker = {{ threads = {THREADS} }}\n"
+            f'fetch.user_agent = "{folder.name}"\n'
         )
     assert magazin(machines[0], "init")[0] == 0
     asked = Asked()
@@ -83,16 +89,19 @@ def test_every_url_is_fetched_once(tmp_path: Path, cassandra: str) -> None:
         assert feeder.stdin is not None
         feeder.stdin.write("".join(f"{url}\n" for url in urls))
         feeder.stdin.close()
-        for worker, moment in zip(workers, (600, 1200), strict=False):
+        for worker, moment in zip(workers[: len(KILLED)], (600, 1200), strict=True):
             asked.wait(moment)
             worker.kill()
         assert feeder.wait(600) == 0  # it waits for the outcomes
         status, out, err = magazin(machines[2], "status", "--json", timeout=600)
         assert status == 0, err
-    assert len(asked.counts) == HOSTS * EACH
-    again = {target: count for target, count in asked.counts.items() if count > 1}
+    assert len(asked.by) == HOSTS * EACH
+    again = {target: agents for target, agents in asked.by.items() if len(agents) > 1}
     print(f"\nfetched again: {again}")
-    assert len(again) <= 2 * THREADS and set(again.values()) <= {2}
+    for target, agents in again.items():  # a killed worker had begun with each, and with no more than its threads can
+        assert all(agent in KILLED for agent in agents[:-1]), (target, agents)
+    for killed in KILLED:
+        assert sum(agents[:-1].count(killed) for agents in again.values()) <= THREADS
     found = json.loads(out)
     assert found["queue"]["total"] == 0
     assert found["originals"] == {"OK": HOSTS * EACH}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cassandra.cluster import ResultSet
 from click.testing import CliRunner
 
 from cli.main import main
@@ -195,6 +197,38 @@ def test_one_at_a_time(sessions: Sessions, keyspace: str) -> None:
     Schema(sessions, sleep=end).create([LINES])
     assert columns(sessions, "lines") == ["book", "page"]
     assert list(sessions.execute(f"SELECT name FROM {keyspace}.magazin_schema")) == [("version",)]
+
+
+class LateNode(Sessions):
+    """The node that is asked learns of the keyspace's table only after each statement about it came ``late`` times."""
+
+    def __init__(self, options: Options, late: int) -> None:
+        super().__init__(options)
+        self._late, self.refused = late, Counter[str]()
+
+    def execute(self, text: str, *values: object) -> ResultSet:
+        if "magazin_schema" in text and self.refused[text] < self._late:
+            self.refused[text] += 1
+            raise SchemaMismatch(f"Keyspace '{self.options.keyspace}' doesn't exist")
+        return super().execute(text, *values)
+
+
+def test_a_node_that_learns_late_of_the_keyspace_is_waited_for(sessions: Sessions) -> None:
+    late, waits = LateNode(sessions.options, 2), list[float]()
+    for _ in range(2):
+        Schema(late, sleep=waits.append).create([LINES])
+        assert columns(sessions, "lines") == ["book", "page"]
+    kinds = [text.split()[0] for text, times in late.refused.items() for _ in range(times)]
+    assert Counter(kinds) == {"CREATE": 2, "SELECT": 2, "INSERT": 4, "DELETE": 2}  # the lock is an INSERT too
+    late.close()
+
+
+def test_a_keyspace_that_no_node_learns_of_is_an_error(sessions: Sessions) -> None:
+    late, waits = LateNode(sessions.options, 1000), list[float]()
+    with pytest.raises(SchemaMismatch, match="doesn't exist"):
+        Schema(late, sleep=waits.append).create([LINES])
+    assert sum(waits) == 30
+    late.close()
 
 
 def test_two_nodes_that_make_the_first_table_make_one() -> None:
