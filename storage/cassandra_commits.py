@@ -107,7 +107,7 @@ class Commit:
         values = self._statements.key_values(table.partition, self._keys[0][: self._split])
         for key in self._keys:
             values += self._statements.key_values(table.clustering, key[self._split :])
-        profile = driver.ONCE if consistency == ConsistencyLevel.SERIAL else driver.REPEATABLE
+        profile = driver.SERIAL if consistency == ConsistencyLevel.SERIAL else driver.REPEATABLE
         answer = Pending(self._sessions, Request(select.text, values, consistency, profile=profile)).result()
         found = {table.key_of(row): row for row in map(select.row, answer)}
         return [found.get(key) for key in self._keys]

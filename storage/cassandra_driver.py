@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from cassandra import ConsistencyLevel
@@ -17,7 +16,6 @@ from cassandra.policies import (
     ExponentialReconnectionPolicy,
     HostStateListener,
     RetryPolicy,
-    TokenAwarePolicy,
 )
 from cassandra.query import tuple_factory
 
@@ -27,17 +25,18 @@ except ImportError:  # a driver built without libev: slower, and it works
     from cassandra.io.asyncioreactor import AsyncioConnection as Connection
 
 from storage.cassandra_options import PORT, Options
+from storage.cassandra_suspects import Suspects, SuspectsLast
 
 log = logging.getLogger("magazin.cassandra")
 
 REPEATABLE = EXEC_PROFILE_DEFAULT
 """What may be sent twice: reads, and writes of plain tables."""
 ONCE = "once"
-"""Compare and set, and reads at SERIAL, which must not compete with themselves."""
+"""Compare and set, which must not compete with itself."""
+SERIAL = "serial"
+"""Reads at SERIAL: they too take part in what is decided, and go out again only when the last one is given up."""
 SLOW = "slow"
 """Walks through tables, and changes of the schema."""
-
-SUSPICION = 5.0  # seconds: about as long as it takes to find out that a node hangs
 
 
 class Timer:
@@ -66,37 +65,6 @@ class QueueingConnection(Connection):  # type: ignore[misc]
     @classmethod
     def create_timer(cls, seconds: float, callback: Callable[[], object]) -> Timer:
         return Timer(super().create_timer, seconds, callback)
-
-
-class Suspects:
-    """Nodes that let somebody wait, until they are known to be well or gone."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._until: dict[Any, float] = {}
-
-    def note(self, host: Any) -> None:
-        self._until[host] = self._clock() + SUSPICION
-
-    def __contains__(self, host: Any) -> bool:
-        return bool(self._until) and self._until.get(host, 0.0) > self._clock()
-
-
-class SuspectsLast(TokenAwarePolicy):  # type: ignore[misc]
-    """A node that has a copy first, and one that hangs last."""
-
-    def __init__(self, child: Any, suspects: Suspects, *, shuffle: bool) -> None:
-        super().__init__(child, shuffle_replicas=shuffle)
-        self._suspects = suspects
-
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Any]:
-        last = []
-        for host in super().make_query_plan(working_keyspace, query):
-            if host in self._suspects:
-                last.append(host)
-            else:
-                yield host
-        yield from last
 
 
 class Repeat(RetryPolicy):  # type: ignore[misc]
@@ -171,6 +139,7 @@ def cluster(options: Options, suspects: Suspects) -> Cluster:
             REPEATABLE: profile(Repeat(), timeout / 2, speculative_execution_policy=ahead),
             # Always the same node of those that are well: two that decide for one partition get in each other's way.
             ONCE: profile(NoRepeat(), timeout / 2, shuffle=False),
+            SERIAL: profile(Repeat(), timeout / 2, shuffle=False),
             SLOW: profile(Repeat(), max(60.0, timeout)),
         },
         sockopts=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],

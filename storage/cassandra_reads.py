@@ -84,5 +84,5 @@ def page_of(table: Table, select: Select, rows: int) -> int:
 
 def _request(table: Table, text: str, values: Sequence[object], page: int | None = None) -> Request:
     if table.kind is Kind.CAS and table.clustering:
-        return Request(text, values, ConsistencyLevel.SERIAL, profile=driver.ONCE, page=page)
+        return Request(text, values, ConsistencyLevel.SERIAL, profile=driver.SERIAL, page=page)
     return Request(text, values, ConsistencyLevel.QUORUM, page=page)

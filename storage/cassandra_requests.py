@@ -14,6 +14,7 @@ from cassandra.query import BatchStatement, BatchType
 from storage import cassandra_driver as driver
 from storage.cassandra_errors import is_busy, is_lost, translated
 from storage.cassandra_session import Live, Sessions
+from storage.cassandra_suspects import Watched
 
 SMALL = 8 << 10  # bytes that a request weighs at least, so that they are bounded in number too
 PAUSES = (0.02, 0.1, 0.4, 1.0)  # seconds, before another try of what was refused
@@ -78,7 +79,7 @@ class Pending:
         """As :meth:`result`, but raises the driver's errors."""
         for pause in (*PAUSES, 0.0):
             try:
-                result = self._future.result()
+                result = self._answer()
             except Exception as error:
                 if hasattr(error, "last_host"):  # nobody answered in time
                     self._suspect(self._future.attempted_hosts)
@@ -91,6 +92,11 @@ class Pending:
             time.sleep(pause * random.uniform(0.5, 1.0))
             self._live, self._future = self._begin()
         raise AssertionError("the last try returns or raises")
+
+    def _answer(self) -> ResultSet:
+        if self._request.profile in (driver.ONCE, driver.SERIAL):
+            return Watched(self._live.session, self._future, self._live.suspects).result()
+        return self._future.result()
 
     def _may_go_again(self, error: Exception) -> bool:
         if is_busy(error):

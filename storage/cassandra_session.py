@@ -19,6 +19,7 @@ from cassandra.query import PreparedStatement
 from storage import cassandra_driver as driver
 from storage.cassandra_errors import translated
 from storage.cassandra_options import Options
+from storage.cassandra_suspects import Suspects
 from storage.errors import StoreError, Unavailable
 
 IN_FLIGHT = 4 << 20  # bytes of requests on their way, of all threads: enough for any network, and little to hold
@@ -54,7 +55,7 @@ class Live:
     """A session that is connected. Raises the driver's errors."""
 
     def __init__(self, options: Options) -> None:
-        self.suspects, self.gate = driver.Suspects(), Gate()
+        self.suspects, self.gate = Suspects(), Gate()
         self.cluster: Cluster = driver.cluster(options, self.suspects)
         try:
             self.session: Session = self.cluster.connect()

@@ -20,7 +20,7 @@ from typing import Any
 
 from tests.source import http as page
 
-RATE = 8  # requests a second, all together: about a third of what three nodes on two cores can take
+RATE = 5  # requests a second, all together: about a fifth of what three nodes on two cores can take
 MANY = 100  # requests under way, at most
 
 

@@ -49,6 +49,7 @@ LOGBACK = """<configuration>
 </configuration>
 """
 
+DATA_CENTER = "datacenter1"  # Cassandra's own default
 JVM = "-Xms512m -Xmx1g -Xss512k -XX:MaxDirectMemorySize=256m -XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError"
 DURABLE = ("-XX:TieredStopAtLevel=1",)
 """It starts in 9 s of CPU time and not in 15, and runs slower than it could."""
@@ -129,11 +130,19 @@ class Node:
     """One server. ``address`` is the same after a restart; its data too."""
 
     def __init__(
-        self, folder: Path, address: str, seeds: str, token: int, yaml: Mapping[str, object], jvm: Sequence[str]
+        self,
+        folder: Path,
+        address: str,
+        seeds: str,
+        token: int,
+        yaml: Mapping[str, object],
+        jvm: Sequence[str],
+        data_center: str,
     ) -> None:
         self.folder, self.address, self._jvm = folder, address, jvm
         self.pid = 0
         (folder / "conf").mkdir(parents=True, exist_ok=True)
+        (folder / "conf" / "cassandra-rackdc.properties").write_text(f"dc={data_center}\nrack=rack1\n")
         (folder / "conf" / "cassandra.yaml").write_text(_yaml(folder, address, seeds, token, yaml))
         (folder / "conf" / "logback.xml").write_text(LOGBACK)
 
@@ -231,6 +240,7 @@ class Cluster:
     the same test run: then these share the servers, and the last one to leave ends them.
 
     ``yaml``: settings over those of the tests. ``jvm``: options, QUICK or DURABLE, or none for benchmarks.
+    ``data_centers``: that of each node.
     """
 
     def __init__(
@@ -240,6 +250,7 @@ class Cluster:
         *,
         yaml: Mapping[str, object] | None = None,
         jvm: Sequence[str] = QUICK,
+        data_centers: Sequence[str] = (),
     ) -> None:
         java()
         jars()
@@ -263,6 +274,7 @@ class Cluster:
                     -(1 << 63) + (number - 1) * ((1 << 64) // nodes) + 1,
                     yaml or {},
                     jvm,
+                    (data_centers or [DATA_CENTER] * nodes)[number - 1],
                 )
                 for number, address in enumerate(self.contact_points, start=1)
             ]
@@ -297,7 +309,7 @@ def _yaml(folder: Path, address: str, seeds: str, token: int, more: Mapping[str,
         "initial_token": token,
         "auto_bootstrap": False,
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
-        "endpoint_snitch": "SimpleSnitch",
+        "endpoint_snitch": "GossipingPropertyFileSnitch",
         "listen_address": address,
         "rpc_address": address,
         "seed_provider": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import uuid
 from collections.abc import Iterator
@@ -174,6 +175,29 @@ def test_three_nodes_killed_and_back(nodes: Cluster, load: Load) -> None:
     recover(load)
     load.__exit__(None, None, None)
     check(load)
+
+
+def test_a_node_that_hangs_is_not_waited_for(nodes: Cluster, options: Options) -> None:
+    """What decides is asked for elsewhere long before the driver takes the node for lost, or gives up a request."""
+    patient = CassandraStore(dataclasses.replace(options, request_timeout=600))
+    names = [uuid.uuid4().hex for _ in range(20)]
+    patient.commit(NOTES, (names[0],), [Put({"name": names[0]}, ABSENT)])
+    patient.read(CELLS, (names[0],), limit=1)
+    live = patient._sessions.live()
+    [frozen] = [host for host in live.cluster.metadata.all_hosts() if host.address == nodes.nodes[2].address]
+    nodes.nodes[2].freeze()
+    for act in (
+        lambda name: patient.commit(NOTES, (name,), [Put({"name": name}, ABSENT)]),
+        lambda name: patient.read(CELLS, (name,), limit=1) == [],  # at SERIAL
+    ):
+        live.suspects.__init__()  # type: ignore[misc]
+        for name in names[1:]:
+            assert act(name)
+            if frozen in live.suspects:
+                break
+        assert frozen in live.suspects and frozen.is_up
+    nodes.nodes[2].thaw()
+    patient.close()
 
 
 def test_a_commit_is_refused_by_what_another_node_took(nodes: Cluster, stores: list[CassandraStore]) -> None:

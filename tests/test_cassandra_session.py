@@ -15,11 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from storage.cassandra import CassandraStore
-from storage.cassandra_driver import Suspects
 from storage.cassandra_options import Options, replication
 from storage.cassandra_reads import page_of
 from storage.cassandra_session import Gate, Sessions
 from storage.cassandra_statements import Statements
+from storage.cassandra_suspects import Suspects
 from storage.contract_rows import LINES, NOTES, PIECES, line
 from storage.errors import StoreError, TooLarge, Unavailable
 from storage.table import ABSENT, Put, Slice, Table, Type, plain

@@ -1,0 +1,85 @@
+"""Nodes that hang: they take what is sent to them and don't answer. Until the cluster itself knows, which takes ten
+seconds and more, each process finds out for itself and asks them last."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cassandra import OperationTimedOut
+from cassandra.cluster import ResponseFuture, ResultSet, Session
+from cassandra.policies import TokenAwarePolicy
+
+SUSPICION = 5.0  # seconds: about as long as it takes to find out that a node hangs
+
+
+class Suspects:
+    """Nodes that let somebody wait, until they are known to be well or gone."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[Any, float] = {}
+
+    def note(self, host: Any) -> None:
+        self._until[host] = self._clock() + SUSPICION
+
+    def __contains__(self, host: Any) -> bool:
+        return bool(self._until) and self._until.get(host, 0.0) > self._clock()
+
+
+class SuspectsLast(TokenAwarePolicy):  # type: ignore[misc]
+    """A node that has a copy first, and one that hangs last."""
+
+    def __init__(self, child: Any, suspects: Suspects, *, shuffle: bool) -> None:
+        super().__init__(child, shuffle_replicas=shuffle)
+        self._suspects = suspects
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Any]:
+        last = []
+        for host in super().make_query_plan(working_keyspace, query):
+            if host in self._suspects:
+                last.append(host)
+            else:
+                yield host
+        yield from last
+
+
+class Watched:
+    """A request that has been sent to one node, which shall not be waited for in vain.
+
+    Speculation would send it to another node too. What decides goes to one alone: when that keeps silent, it is asked
+    a trifle, and if it keeps silent at that, another is better asked for what came of the request.
+    """
+
+    PATIENCE = 0.25  # seconds without an answer, before the node is asked whether it is there
+    GRACE = 0.5  # seconds to answer that
+    TRIFLE = "SELECT key FROM system.local"
+
+    def __init__(self, session: Session, future: ResponseFuture, suspects: Suspects) -> None:
+        self._session, self._future, self._suspects = session, future, suspects
+        self._ended = threading.Event()
+        future.add_callbacks(self._end, self._end)
+
+    def result(self) -> ResultSet:
+        """Raises the driver's errors; OperationTimedOut as soon as the node is known to hang, and there is another."""
+        while not self._ended.wait(self.PATIENCE):
+            host = self._future.attempted_hosts[-1] if self._future.attempted_hosts else None
+            if host is not None and self._others(host) and not self._answers(host):
+                raise OperationTimedOut({host: "hangs"}, host)
+        return self._future.result()
+
+    def _others(self, host: Any) -> bool:
+        pools = list(self._session.get_pools())
+        return any(pool.host != host and pool.host not in self._suspects for pool in pools)
+
+    def _answers(self, host: Any) -> bool:
+        try:
+            self._session.execute(self.TRIFLE, timeout=self.GRACE, host=host)
+        except Exception:
+            return self._ended.is_set()
+        return True
+
+    def _end(self, _: object) -> None:
+        self._ended.set()
