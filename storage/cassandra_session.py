@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
+from cassandra import OperationTimedOut
 from cassandra.cluster import Cluster, ResultSet, Session
 from cassandra.query import PreparedStatement
 
@@ -67,7 +68,12 @@ class Live:
     def prepared(self, text: str) -> Any:
         found = self._prepared.get(text)
         if found is None:
-            found = self._prepared[text] = self.session.prepare(text)
+            try:
+                found = self.session.prepare(text)
+            except OperationTimedOut as error:  # the driver asks one node alone
+                self.suspects.note(error.last_host)
+                found = self.session.prepare(text)
+            self._prepared[text] = found
         return found
 
 
