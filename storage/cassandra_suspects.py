@@ -3,6 +3,7 @@ seconds and more, each process finds out for itself and asks them last."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from typing import Any
 from cassandra import OperationTimedOut
 from cassandra.cluster import ResponseFuture, ResultSet, Session
 from cassandra.policies import TokenAwarePolicy
+
+log = logging.getLogger("magazin.cassandra")
 
 SUSPICION = 5.0  # seconds: about as long as it takes to find out that a node hangs
 
@@ -67,6 +70,7 @@ class Watched:
         while not self._ended.wait(self.PATIENCE):
             host = self._future.attempted_hosts[-1] if self._future.attempted_hosts else None
             if host is not None and self._others(host) and not self._answers(host):
+                log.warning("node %s hangs", host.address)
                 raise OperationTimedOut({host: "hangs"}, host)
         return self._future.result()
 
