@@ -75,7 +75,7 @@ def _keep(tree: Tree) -> None:
 
 def test_nobody_notices_one_node(cluster: Cluster, clients: Clients) -> None:
     print()
-    clients.go(50)
+    clients.go(150)  # until JVMs and servers are warm
     print(report("three nodes", clients.go(150)))
     cluster.nodes[1].kill()
     killed = clients.go(200)
