@@ -18,6 +18,7 @@ import click
 from cli.options import FAILED, flag, say, with_settings
 from cli.progress import bar
 from cli.settings import Settings
+from cli.stopping import stop_at
 from cli.wiring import Magazin
 from ingest.bulk import Bulk, Summary
 from ingest.entries import Entry, entries, lines
@@ -66,14 +67,7 @@ def ingest(
       cat records.jsonl | magazin ingest - --json
       magazin ingest scans/ --allow-files --context scans
     """
-    stop = threading.Event()
-
-    def end(number: int, _frame: object) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)  # so that a second one ends even a wait for standard input
-
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
+    stop = stop_at(signal.SIGTERM, signal.SIGINT, once=True)  # the second ends even a wait for standard input
     magazin = Magazin(settings)
     with ExitStack() as stack:
         listed = chained(sources, context, allow_files, stack)

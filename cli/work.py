@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-import threading
 
 import click
 
 from cli import lifeline
 from cli.options import flag, with_settings
 from cli.settings import Settings
+from cli.stopping import stop_at
 from cli.wiring import Magazin
 
 
@@ -27,7 +27,5 @@ def worker(settings: Settings) -> None:
       magazin worker --data /srv/magazin --set sweep.interval=0s
     """
     lifeline.watch()
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_at(signal.SIGTERM, signal.SIGINT)
     Magazin(settings).worker().run(stop)  # left open: a sweep may still run, and is cut by the end of the process
