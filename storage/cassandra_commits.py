@@ -27,7 +27,7 @@ from cassandra import ConsistencyLevel
 from cassandra.query import UNSET_VALUE
 
 from storage import cassandra_driver as driver
-from storage.cassandra_errors import is_refused, translated
+from storage.cassandra_errors import NoQuorum, is_refused, translated
 from storage.cassandra_requests import Batch, Pending, Request
 from storage.cassandra_session import Sessions
 from storage.cassandra_statements import Statements
@@ -88,7 +88,7 @@ class Commit:
             try:
                 return self._rows(ConsistencyLevel.SERIAL)
             except StoreError as error:
-                if isinstance(error.__cause__, cassandra.Unavailable) or self._clock() > end:
+                if isinstance(error.__cause__, cassandra.Unavailable | NoQuorum) or self._clock() > end:
                     raise Unknown(f"{translated(unknown, writing=True)}; and then: {error}") from unknown
             time.sleep(random.uniform(PAUSE, 4 * PAUSE))
 

@@ -19,6 +19,10 @@ _BEGUN = (cassandra.RequestExecutionException, cassandra.OperationTimedOut, Erro
 _MISSING = ("does not exist", "doesn't exist", "unconfigured table", "Undefined column", "Unknown identifier")
 
 
+class NoQuorum(cassandra.OperationTimedOut):  # type: ignore[misc]
+    """Nobody answered, and too few nodes are up that could. The nodes themselves need some ten seconds to know."""
+
+
 def is_busy(error: Exception) -> bool:
     """Nothing was done, and a little later it may go through."""
     if isinstance(error, NoHostAvailable):
@@ -59,6 +63,8 @@ def translated(error: Exception, *, writing: bool = False) -> StoreError:
         if any(phrase in said for phrase in _MISSING):
             return SchemaMismatch(f"{said}; «magazin init» makes what is missing")
         return StoreError(f"Cassandra refuses it: {said}")
+    if isinstance(error, NoQuorum):
+        return (Unknown if writing else Unavailable)("too few nodes of Cassandra are up")
     if isinstance(error, cassandra.Unavailable) or is_busy(error):
         return Unavailable(f"too few nodes of Cassandra are up: {said}")
     if isinstance(error, (*_BEGUN, cassandra.DriverException, ConnectionException, OSError)):

@@ -8,15 +8,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cassandra import ConsistencyLevel, OperationTimedOut
 from cassandra.cluster import ResponseFuture, ResultSet
 from cassandra.query import BatchStatement, BatchType
 
 from storage import cassandra_driver as driver
-from storage.cassandra_errors import is_busy, is_lost, translated
+from storage.cassandra_errors import NoQuorum, is_busy, is_lost, translated
 from storage.cassandra_session import Live, Sessions
 from storage.cassandra_suspects import Watched
 
 SMALL = 8 << 10  # bytes that a request weighs at least, so that they are bounded in number too
+HASTE = 1.0  # seconds to wait for an answer that, as far as is known, can't come
+DECISIVE = (ConsistencyLevel.QUORUM, ConsistencyLevel.SERIAL)
 PAUSES = (0.02, 0.1, 0.4, 1.0)  # seconds, before another try of what was refused
 
 
@@ -81,7 +84,9 @@ class Pending:
             try:
                 result = self._answer()
             except Exception as error:
-                if hasattr(error, "last_host"):  # nobody answered in time
+                if isinstance(error, OperationTimedOut):  # nobody answered in time
+                    if self._hasty:
+                        raise NoQuorum(error.errors, error.last_host) from error
                     self._suspect(self._future.attempted_hosts)
                 if not pause or not self._may_go_again(error):
                     raise
@@ -110,8 +115,12 @@ class Pending:
         try:
             statement = request.bound(live.prepared)
             leave = live.gate.enter(request.weight, self._sessions.options.request_timeout)
+            self._hasty = request.consistency in DECISIVE and not live.has_quorum(statement)
             future = live.session.execute_async(
-                statement, execution_profile=request.profile, paging_state=request.cursor
+                statement,
+                execution_profile=request.profile,
+                paging_state=request.cursor,
+                **({"timeout": HASTE} if self._hasty else {}),
             )
             future.add_callbacks(leave, leave)
         except BaseException as error:

@@ -76,6 +76,18 @@ class Live:
             self._prepared[text] = found
         return found
 
+    def has_quorum(self, statement: Any) -> bool:
+        """Whether, as far as the driver knows, most of the nodes that have a copy are up."""
+        nodes = self.cluster.metadata
+        if statement.routing_key is None or all(map(_is_up, nodes.all_hosts())):
+            return True
+        copies = nodes.get_replicas(statement.keyspace, statement.routing_key)
+        return sum(map(_is_up, copies)) > len(copies) // 2
+
+
+def _is_up(host: Any) -> bool:
+    return host.is_up is not False  # None: nobody has tried
+
 
 class Sessions:
     """The session of this process, for all of its threads."""

@@ -167,6 +167,22 @@ class Node:
                 raise RuntimeError(f"Cassandra at {self.address} didn't start: {self.log()[-1500:]}")
             time.sleep(0.1)
 
+    def wait_for_others(self, count: int, seconds: float = 60) -> None:
+        """Until it knows the tokens and data centres of so many other nodes; it takes clients before."""
+        # Not above: a node's keeper is this file too, and needs no driver.
+        from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
+        from cassandra.cluster import Cluster as Driver
+        from cassandra.policies import WhiteListRoundRobinPolicy
+
+        here = ExecutionProfile(WhiteListRoundRobinPolicy([self.address]))
+        end = time.monotonic() + seconds
+        with Driver([self.address], execution_profiles={EXEC_PROFILE_DEFAULT: here}) as driver:
+            session = driver.connect()
+            while sum(bool(row.tokens) for row in session.execute("SELECT tokens FROM system.peers_v2")) < count:
+                if time.monotonic() > end:
+                    raise RuntimeError(f"Cassandra at {self.address} didn't find the others: {self.log()[-1500:]}")
+                time.sleep(0.1)
+
     def start(self) -> None:
         self.begin()
         self.wait()
@@ -283,6 +299,9 @@ class Cluster:
                     node.begin()
                 for node in self.nodes:
                     node.wait()
+                for node in self.nodes:
+                    if nodes > 1:
+                        node.wait_for_others(nodes - 1)
             except BaseException:
                 self.close()
                 raise

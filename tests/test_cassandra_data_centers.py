@@ -70,6 +70,13 @@ def piece(data: bytes = b"bytes") -> Row:
     return {"owner": uuid.uuid4().hex, "bucket": 0, "number": 0, "data": data}
 
 
+def quorum_of(store: CassandraStore, name: str) -> bool:
+    """Whether requests about this note can be answered, as far as the store knows."""
+    live = store._sessions.live()
+    query = f"SELECT * FROM {store._options.keyspace}.contract_notes WHERE name = ?"
+    return live.has_quorum(live.prepared(query).bind((name,)))
+
+
 def hosts(store: CassandraStore, text: str) -> set[str]:
     """The nodes that this store's session gives such a statement to."""
     session = store._sessions.live().session
@@ -104,7 +111,11 @@ def test_a_part_that_only_the_other_data_centre_has(
 ) -> None:
     """Parts are written where one is; a read elsewhere that doesn't find one asks everywhere before it is missing."""
     part, lost, note = piece(), piece(), uuid.uuid4().hex
+    assert quorum_of(berlin, note)
     cluster.nodes[1].kill()
+    end = time.monotonic() + 60
+    while quorum_of(berlin, note):  # until the driver's connections have ended
+        assert time.monotonic() < end
     berlin.put(PIECES, part)
     assert berlin.get(PIECES, PIECES.key_of(part)) == part
     with pytest.raises(Unavailable):
