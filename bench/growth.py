@@ -59,11 +59,12 @@ class Grown:
 
     def ask(self, call: Call) -> int:
         for _ in range(CALLS):
-            method, target, expected = call(self)
-            status = self._answer(method, target)
-            if status != expected:
-                raise RuntimeError(f"{method} {target}: {status}")
+            self._expect(*call(self))
         return CALLS
+
+    def ask_all(self) -> None:
+        for each in range(self._count):
+            self._expect("HEAD", f"/binary/{reference_id_of(CONTEXT, _url(each))}", 200)
 
     @property
     def any(self) -> str:
@@ -86,6 +87,11 @@ class Grown:
     @property
     def cursor(self) -> str:
         return f"{self._random.getrandbits(32):08x}"
+
+    def _expect(self, method: str, target: str, expected: int) -> None:
+        status = self._answer(method, target)
+        if status != expected:
+            raise RuntimeError(f"{method} {target}: {status}")
 
     def _answer(self, method: str, target: str) -> int:
         path, _, query = target.partition("?")
