@@ -82,7 +82,7 @@ class Live:
         if statement.routing_key is None or all(map(_is_up, nodes.all_hosts())):
             return True
         copies = nodes.get_replicas(statement.keyspace, statement.routing_key)
-        return sum(map(_is_up, copies)) > len(copies) // 2
+        return not copies or sum(map(_is_up, copies)) > len(copies) // 2  # none: of a keyspace not known yet
 
 
 def _is_up(host: Any) -> bool:
