@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 from bench.growth import CALLS, KINDS, OPEN, Call, Grown
@@ -225,6 +225,7 @@ def _warm(store: Grown) -> None:
         except RuntimeError:
             if perf_counter() > end:
                 raise
+            sleep(1)
 
 
 def _asking(name: str, store: Grown, call: Call) -> Case:

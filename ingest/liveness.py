@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from ingest.records import Original, Reference
 from storage.ids import moment_of
 from storage.interface import Store
 from storage.schema import BINARY_REFS, BINARYREFS_ORIGINAL, CONTEXTS
-from storage.table import Row
+from storage.table import Row, Slice
 
 PAGE = 100
 
@@ -34,14 +34,26 @@ def live_references(store: Store, original_id: str) -> Iterator[Reference]:
             seen.add(name)
             batch.append(name)
         if len(batch) == PAGE:
-            yield from _live(store, original_id, batch)
+            yield from _live(store, [original_id], batch)
             batch = []
-    yield from _live(store, original_id, batch)
+    yield from _live(store, [original_id], batch)
 
 
-def _live(store: Store, original_id: str, names: list[str]) -> Iterator[Reference]:
+def openings(store: Store, original_ids: Sequence[str]) -> Iterator[Reference | None]:
+    """For each original the reference that opens it and was attached last, or None. All are asked for at once what
+    tells it for most, whose newest event is that attach."""
+    slices = [Slice(BINARYREFS_ORIGINAL, (original_id,), limit=1, reverse=True) for original_id in original_ids]
+    newest = list(store.fetch(slices))
+    names = [row["reference_id"] for rows in newest for row in rows if row["reference_id"]]
+    live = {reference.original_id: reference for reference in _live(store, original_ids, names)}
+    for original_id, rows in zip(original_ids, newest, strict=True):
+        known = live.get(original_id)
+        yield next(live_references(store, original_id), None) if known is None and rows else known
+
+
+def _live(store: Store, original_ids: Collection[str], names: list[str]) -> Iterator[Reference]:
     rows = [row for rows in store.fetch((BINARY_REFS, (name,)) for name in names) for row in rows]
-    found = [Reference.of(row) for row in rows if row["original_id"] == original_id]
+    found = [Reference.of(row) for row in rows if row["original_id"] in original_ids]
     contexts = store.fetch((CONTEXTS, (reference.context,)) for reference in found)
     for reference, context in zip(found, contexts, strict=True):
         if context and context[0]["generation"] == reference.generation:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from ingest.liveness import live_references
+from ingest.liveness import openings
 from ingest.records import Original, Reference
 from ingest.schedule import MINUTE, MINUTES_A_DAY
 from storage.interface import Store
@@ -54,23 +54,23 @@ class Recent:
     def newest(self, *, before: Place | None = None, limit: int) -> Images:
         """Up to ``limit`` images with a reference each, newest first; ``before``: the ``older`` of the page before."""
         found: list[tuple[Reference, Original]] = []
-        entries = self._entries(before)
-        for entry in islice(entries, self._look):
-            image = self._image(entry)
-            if image is not None:
-                found.append(image)
-            before = entry["stored"], entry["original_id"]
-            if len(found) == limit:
-                break
+        entries, left = self._entries(before), self._look
+        while batch := list(islice(entries, min(limit - len(found), left))):
+            found += self._images(batch)
+            left -= len(batch)
+            before = batch[-1]["stored"], batch[-1]["original_id"]
         return Images(found, before if next(entries, None) else None)
 
-    def _image(self, entry: Row) -> tuple[Reference, Original] | None:
-        row = self._store.get(ORIGINALS, (entry["original_id"],))
-        if row is None or row["created"] != entry["stored"]:
-            return None
-        original = Original.of(row)
-        reference = next(live_references(self._store, original.original_id), None) if original.is_image else None
-        return (reference, original) if reference is not None else None
+    def _images(self, entries: list[Row]) -> list[tuple[Reference, Original]]:
+        rows = self._store.fetch((ORIGINALS, (entry["original_id"],)) for entry in entries)
+        originals = [
+            Original.of(row[0])
+            for entry, row in zip(entries, rows, strict=True)
+            if row and row[0]["created"] == entry["stored"]
+        ]
+        images = [original for original in originals if original.is_image]
+        references = openings(self._store, [image.original_id for image in images])
+        return [(reference, image) for reference, image in zip(references, images, strict=True) if reference]
 
     def _entries(self, before: Place | None) -> Iterator[Row]:
         last = before[0] // MINUTE if before else None

@@ -206,6 +206,22 @@ def test_the_gallery_is_newest_first_paged_and_follows_the_sweep(domain):
     assert len(domain.rows(RECENT)) == 4
 
 
+def test_the_gallery_shows_the_reference_that_is_left(domain):
+    kept = {}
+    for number in range(3):
+        domain.fetcher.answers[f"http://a.example/{number}"] = jpeg()
+        first, later = (domain.attach(f"http://a.example/{number}", context)[0] for context in ("first", "later"))
+        domain.work()
+        domain.pass_(HOUR)
+        domain.references.detach(later.reference_id)
+        if number == 1:
+            domain.references.detach(first.reference_id)
+        else:
+            kept[first.original_id] = first.reference_id
+    page = domain.recent.newest(limit=3)
+    assert {original.original_id: reference.reference_id for reference, original in page.found} == kept
+
+
 def test_a_page_of_the_gallery_looks_at_a_bounded_number_of_entries(domain):
     references = []
     for number, context in enumerate(["kept", "gone", "gone", "gone", "gone"]):
