@@ -19,7 +19,7 @@ from bench.lab import Lab, Missing
 from bench.measure import Case, Workload, here, measure
 from bench.pictures import photo
 from bench.table import compared, number
-from cli.settings import Cassandra, Settings, Storage
+from cli.settings import Cassandra, Delivery, Settings, Storage
 from cli.wiring import Magazin
 from storage.blobs import Blob
 from storage.chunks import ChunkBlobs
@@ -104,7 +104,10 @@ def _magazin(lab: Lab, cluster: Cluster) -> Magazin:
     keyspace = f"bench_{uuid.uuid4().hex[:12]}"
     cassandra = Cassandra(contact_points=tuple(cluster.contact_points), keyspace=keyspace)
     folder = lab.folder / keyspace
-    settings = Settings(folder, storage=Storage(plugin="cassandra"), cassandra=cassandra, access=OPEN)
+    delivery = Delivery(reference_ttl=0.0)  # of a thousand references nearly all would be remembered
+    settings = Settings(
+        folder, storage=Storage(plugin="cassandra"), cassandra=cassandra, access=OPEN, delivery=delivery
+    )
     magazin = Magazin(settings)
     magazin.create()
     lab.stack.callback(magazin.close)

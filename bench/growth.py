@@ -193,7 +193,7 @@ def _write(magazin: Magazin, generation: str, number: int) -> None:
         registered=now,
         due=now,
         mime="image/jpeg",
-        created=now - number * SECOND // 1000 * 1000,
+        created=(now - number * SECOND) // 1000 * 1000,  # a timestamp of Cassandra has milliseconds
         checksum=f"{number:064x}",
         size=180_000,
         part_size=524_288,
