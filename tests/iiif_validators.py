@@ -94,6 +94,9 @@ def run_first(port, identifier, version):
 def run_second(port, identifier, version):
     """How many checks passed, and what it said of those that failed: it exits with 0 whatever it found."""
     environment = second()
+    status, said = environment.run("-c", "import pyvips")
+    if status:  # that of pyvips-binary wouldn't do: it reads neither JPEG 2000 nor PDF
+        missing(f"iiif-validator-ng wants a libvips (Debian: apt install libvips42): {said.strip().splitlines()[-1]}")
     _, said = environment.run(
         str(environment.folder / "bin" / "iiif-validator"),
         f"http://127.0.0.1:{port}/iiif/{version}",

@@ -37,7 +37,11 @@ FORKS = CHILD + textwrap.dedent("""
         say("forked", os.getpid())
     while True: time.sleep(60)
 """)
-DEAF = CHILD.replace("signal.SIGTERM, end", "signal.SIGTERM, signal.SIG_IGN") + "while True: time.sleep(60)"
+# A shell without job control lets what it starts in the background ignore SIGQUIT.
+DEAF = CHILD.replace("signal.SIGTERM, end", "signal.SIGTERM, signal.SIG_IGN") + textwrap.dedent("""
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    while True: time.sleep(60)
+""")
 
 
 @pytest.fixture
