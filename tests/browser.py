@@ -76,7 +76,8 @@ class Window:
         self.context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
         self.context.set_default_timeout(PATIENCE)
         self.page = self.context.new_page()
-        self.answers, self.failures, self.complaints = [], [], []
+        self.asked, self.answers, self.failures, self.complaints = [], [], [], []
+        self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("response", lambda answer: self.answers.append((answer.status, answer.url)))
         self.page.on("requestfailed", lambda request: self.failures.append((request.failure, request.url)))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -90,7 +91,7 @@ class Window:
 
     def images(self):
         """The paths of all images that were asked for."""
-        paths = [urlsplit(url).path for _, url in self.answers]
+        paths = [urlsplit(url).path for url in self.asked]
         return [path for path in paths if re.fullmatch(r"/iiif/[23]/[^/]+(/[^/]+){3}/[^/]+", path)]
 
     def check(self, known=None):
