@@ -4,14 +4,16 @@ seconds and more, each process finds out for itself and asks them last."""
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 from cassandra import OperationTimedOut
 from cassandra.cluster import ResponseFuture, ResultSet, Session
-from cassandra.policies import TokenAwarePolicy
+from cassandra.policies import HostDistance, TokenAwarePolicy
 
 log = logging.getLogger("magazin.cassandra")
 
@@ -33,20 +35,36 @@ class Suspects:
 
 
 class SuspectsLast(TokenAwarePolicy):  # type: ignore[misc]
-    """A node that has a copy first, and one that hangs last."""
+    """A node that has a copy first, and one that hangs last.
+
+    The order of copies is the same for all who ask and don't shuffle, in this process and in others. The driver's own
+    plan shuffles the list that its plans share, and with it theirs.
+    """
 
     def __init__(self, child: Any, suspects: Suspects, *, shuffle: bool) -> None:
         super().__init__(child, shuffle_replicas=shuffle)
         self._suspects = suspects
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Any]:
+        copies = self._copies(query.keyspace or working_keyspace, query.routing_key) if query is not None else []
+        all_nodes = self._child_policy.make_query_plan(working_keyspace, query)
         last = []
-        for host in super().make_query_plan(working_keyspace, query):
+        for host in chain(copies, (host for host in all_nodes if host not in copies)):
             if host in self._suspects:
                 last.append(host)
             else:
                 yield host
         yield from last
+
+    def _copies(self, keyspace: str | None, routing_key: bytes | None) -> list[Any]:
+        """The nodes nearby that have one and are up."""
+        if keyspace is None or routing_key is None:
+            return []
+        having = self._cluster_metadata.get_replicas(keyspace, routing_key)
+        copies = [host for host in having if host.is_up and self.distance(host) == HostDistance.LOCAL]
+        if self.shuffle_replicas:
+            random.shuffle(copies)
+        return copies
 
 
 class Watched:

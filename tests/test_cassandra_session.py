@@ -19,7 +19,6 @@ from storage.cassandra_options import Options, replication
 from storage.cassandra_reads import page_of
 from storage.cassandra_session import Gate, Sessions
 from storage.cassandra_statements import Statements
-from storage.cassandra_suspects import Suspects
 from storage.contract_rows import LINES, NOTES, PIECES, line
 from storage.errors import StoreError, TooLarge, Unavailable
 from storage.table import ABSENT, Put, Slice, Table, Type, plain
@@ -205,15 +204,6 @@ def test_who_waits_at_the_gate_is_let_in() -> None:
     leave(None)
     thread.join()
     assert entered.is_set()
-
-
-def test_suspicion_ends() -> None:
-    now = [0.0]
-    suspects = Suspects(clock=lambda: now[0])
-    suspects.note("a")
-    assert "a" in suspects and "b" not in suspects
-    now[0] = 5.1
-    assert "a" not in suspects
 
 
 @pytest.mark.parametrize(
