@@ -1,4 +1,4 @@
-"""Threads of one process, with locks, clock and pauses that come in. Real processes are in test_cache.py."""
+"""Threads of one process, with locks, clock and pauses that come in. Real processes are in cache/test_processes.py."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
