@@ -89,9 +89,11 @@ def _check_content(req: Request) -> None:
 def _metadata(req: Request, filename: str) -> Any:
     """What ``?metadata=`` says. A type that was sent and that the name doesn't tell is kept in it as contentType."""
     text = req.params.get("metadata", "null")
+    if isinstance(text, list):
+        raise bad_field("metadata", "there more than once")
     try:
-        metadata = json.loads(text)  # type: ignore[arg-type]  # a list if it is there twice: a TypeError
-    except (ValueError, TypeError, RecursionError):
+        metadata = json.loads(text)
+    except (ValueError, RecursionError):
         raise bad_field("metadata", "not JSON") from None
     sent = (req.content_type or "").partition(";")[0].strip().lower()
     told = not UNTOLD.fullmatch(sent) and media_type(sent) != type_of_name(filename)

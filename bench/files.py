@@ -8,6 +8,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -181,7 +182,7 @@ def receive(address: str, path: str) -> str:
 
 
 def _compared(title: str, about: str, cases: dict[str, Callable[[], int]], lab: Lab) -> str:
-    measured = [Case(name, lambda work=work: here(work)) for name, work in cases.items()]  # type: ignore[misc]
+    measured = [Case(name, partial(here, work)) for name, work in cases.items()]
     return compared(Workload(title, about, measured, lab.rounds))
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from bench import servers
 from bench.pictures import LARGE, SMALL, photo
 from bench.servers import Server
-from cli.settings import Access, Images, Settings
+from cli.settings import Images, Settings
 from cli.wiring import Magazin
 
 PICTURES = Path("build/bench")
@@ -85,9 +86,9 @@ class Missing(Exception):
 
 
 @contextmanager
-def parts(data: Path, **sections: Access | Images) -> Iterator[Magazin]:
+def parts(data: Path, **sections: Any) -> Iterator[Magazin]:
     """Magazin's parts in this process, over this data folder; ``sections`` of its settings that aren't the defaults."""
-    magazin = Magazin(dataclasses.replace(Settings(data=data), **sections))  # type: ignore[arg-type]
+    magazin = Magazin(dataclasses.replace(Settings(data=data), **sections))
     try:
         yield magazin
     finally:

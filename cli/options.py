@@ -42,7 +42,8 @@ class StoreGone(click.ClickException):
 
 def flag(name: str, setting: str) -> Callable[[Command], Command]:
     """A command's own flag for one setting, ``section.key``."""
-    one = DEFINITIONS[tuple(setting.split("."))]  # type: ignore[index]
+    section, key = setting.split(".")
+    one = DEFINITIONS[section, key]
     doc = f"{one.doc} [default: {one.kind.write(one.default).strip(chr(34))}]"
     return click.option(name, setting.replace(".", "__"), metavar=one.key.upper(), help=doc)
 

@@ -68,11 +68,13 @@ def commands() -> str:
 def _contexts(parent: click.Context) -> Iterator[click.Context]:
     """The commands of a group, and those of the groups among them."""
     group = parent.command
-    for name in group.list_commands(parent) if isinstance(group, click.Group) else ():
-        command = group.get_command(parent, name)  # type: ignore[attr-defined]
-        context = click.Context(command, info_name=name, parent=parent, terminal_width=100)
-        yield context
-        yield from _contexts(context)
+    if not isinstance(group, click.Group):
+        return
+    for name in group.list_commands(parent):
+        if command := group.get_command(parent, name):
+            context = click.Context(command, info_name=name, parent=parent, terminal_width=100)
+            yield context
+            yield from _contexts(context)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def pixels(feed: Feed, known: Format, shape: _Shape) -> Image:
         return _drawn(feed, shape)
     if known is formats.HEIC:
         return _heic(feed, shape)
-    import imagecodecs  # type: ignore[import-not-found, unused-ignore]
+    import imagecodecs
 
     decode = imagecodecs.jpegxl_decode if known is formats.JXL else imagecodecs.jpeg2k_decode
     try:
@@ -98,7 +98,7 @@ def _of_array(array: Any, shape: _Shape) -> Image:
 def _heic(feed: Feed, shape: _Shape) -> Image:
     """With the metadata and the profile as libvips reads them, which lacks the decoder alone."""
     import numpy
-    import pi_heif  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    import pi_heif
 
     data = feed.read(0, feed.size)
     try:
@@ -142,7 +142,7 @@ def _drawn(feed: Feed, shape: _Shape) -> Image:
 
 @contextmanager
 def _pdf(feed: Feed) -> Iterator[Any]:
-    import pypdfium2  # type: ignore[import-not-found, unused-ignore]
+    import pypdfium2
 
     with _PDFIUM:
         try:
@@ -185,7 +185,7 @@ class _Reading(io.RawIOBase):
 
 def write_jp2(image: Image, quality: int) -> bytes:
     """A JP2 of an 8-bit image of one or three bands. ``quality``: libjpeg's scale, from which a PSNR is made."""
-    import imagecodecs  # type: ignore[import-not-found, unused-ignore]
+    import imagecodecs
 
     decibels = 30 + quality // 5  # 45 at 75
     return bytes(imagecodecs.jpeg2k_encode(image.numpy(), level=decibels, codecformat="jp2"))
@@ -193,7 +193,7 @@ def write_jp2(image: Image, quality: int) -> bytes:
 
 def write_pdf(jpeg: bytes, width: int, height: int) -> bytes:
     """A PDF of one page, filled by this JPEG; a pixel is a point."""
-    import pypdfium2  # type: ignore[import-not-found, unused-ignore]
+    import pypdfium2
 
     out = io.BytesIO()
     with _PDFIUM:

@@ -97,8 +97,8 @@ def cleaned(data: bytes, check: Callable[[bytes], object]) -> Drawing:
 
 def _parsed(data: bytes) -> Element:
     """The root. A DOCTYPE is dropped; one that declares entities, or wants anything from outside, is refused."""
-    from defusedxml import DefusedXmlException  # type: ignore[import-untyped, unused-ignore]
-    from defusedxml.ElementTree import fromstring  # type: ignore[import-untyped, unused-ignore]
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
 
     try:
         root: Element = fromstring(data, forbid_dtd=False, forbid_entities=True, forbid_external=True)
@@ -201,7 +201,7 @@ def _decoded(text: str) -> bytes:
 
 def _sheet(text: str) -> str:
     """Rules with their harmless declarations; no @rules: they load, or nothing here knows them."""
-    import tinycss2  # type: ignore[import-untyped, unused-ignore]
+    import tinycss2
 
     return "\n".join(
         f"{tinycss2.serialize(rule.prelude)}{{{_declarations(tinycss2.serialize(rule.content))}}}"
@@ -211,7 +211,7 @@ def _sheet(text: str) -> str:
 
 
 def _declarations(text: str, without: tuple[str, ...] = ()) -> str:
-    import tinycss2  # type: ignore[import-untyped, unused-ignore]
+    import tinycss2
 
     return "".join(
         f"{one.serialize()};"
@@ -221,7 +221,7 @@ def _declarations(text: str, without: tuple[str, ...] = ()) -> str:
 
 
 def _values(text: str) -> Iterator[Any]:
-    import tinycss2  # type: ignore[import-untyped, unused-ignore]
+    import tinycss2
 
     return iter(tinycss2.parse_component_value_list(text))
 

@@ -135,8 +135,8 @@ class Index:
     ) -> Iterator[Row]:
         low: Key | None = (below(prefix),) if prefix else None
         if after is not None:
-            name, *place = after
-            yield from self._revisions(name, status, newest_first, (place[0], place[1]))  # type: ignore[arg-type]
+            name, created, file_id = after
+            yield from self._revisions(name, status, newest_first, (created, file_id))
             low = (name,)
         high = above(prefix)
         slices = [self._name_slice(shard, status, low, high) for shard in range(self._shards)]

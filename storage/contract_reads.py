@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,9 @@ class ReadContract(RowContract):
         ],
         ids=str,
     )
-    def test_slices(self, store: Store, other: Store, book: str, arguments: dict, expected: list[Key]) -> None:  # type: ignore[type-arg]
+    def test_slices(
+        self, store: Store, other: Store, book: str, arguments: dict[str, Any], expected: list[Key]
+    ) -> None:
         arguments = {"limit": 99} | arguments
         assert places(other.read(LINES, (book,), **arguments)) == expected
         [fetched] = store.fetch([Slice(LINES, (book,), **arguments)])
@@ -102,7 +105,7 @@ class ReadContract(RowContract):
         ],
         ids=str,
     )
-    def test_slices_that_do_not_fit_are_refused(self, store: Store, book: str, arguments: dict) -> None:  # type: ignore[type-arg]
+    def test_slices_that_do_not_fit_are_refused(self, store: Store, book: str, arguments: dict[str, Any]) -> None:
         with pytest.raises(ValueError):
             store.read(LINES, (book,), **({"limit": 9} | arguments))
 

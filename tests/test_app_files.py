@@ -219,6 +219,8 @@ def test_metadata_at_once(app):
     assert answer.json["metadata"] == metadata
     for wrong in ("x", "NaN", "[", "{}&metadata={}", quote("[" * 2000), quote(json.dumps({"a": "\ud800"}))):
         assert app.put(f"/files/fs/b?metadata={wrong}", DATA, status=400).json["field"] == "metadata", wrong
+    twice = app.put("/files/fs/b?metadata={}&metadata={}", DATA, status=400)
+    assert twice.json["detail"] == "metadata: there more than once"
 
 
 @pytest.mark.parametrize(
