@@ -43,12 +43,12 @@ def openings(store: Store, original_ids: Sequence[str]) -> Iterator[Reference | 
     """For each original the reference that opens it and was attached last, or None. All are asked for at once what
     tells it for most, whose newest event is that attach."""
     slices = [Slice(BINARYREFS_ORIGINAL, (original_id,), limit=1, reverse=True) for original_id in original_ids]
-    newest = list(store.fetch(slices))
-    names = [row["reference_id"] for rows in newest for row in rows if row["reference_id"]]
-    live = {reference.original_id: reference for reference in _live(store, original_ids, names)}
-    for original_id, rows in zip(original_ids, newest, strict=True):
-        known = live.get(original_id)
-        yield next(live_references(store, original_id), None) if known is None and rows else known
+    newest = [rows[0]["reference_id"] if rows else None for rows in store.fetch(slices)]
+    named = _live(store, original_ids, [name for name in newest if name])
+    live = {(reference.original_id, reference.reference_id): reference for reference in named}
+    for original_id, name in zip(original_ids, newest, strict=True):
+        known = None if name is None else live.get((original_id, name))
+        yield known if known or name is None else next(live_references(store, original_id), None)
 
 
 def _live(store: Store, original_ids: Collection[str], names: list[str]) -> Iterator[Reference]:
