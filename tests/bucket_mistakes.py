@@ -1,4 +1,4 @@
-"""The mistakes that real stores of files shipped, each by its name. Those of HTTP are in test_app_files."""
+"""The mistakes that real stores of files shipped, each by its name. Those of HTTP are in app_files/."""
 
 import gc
 import io
