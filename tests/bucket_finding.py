@@ -11,8 +11,7 @@ from storage.bucket_index import above, below
 from storage.bucket_tables import tables_of
 from storage.ids import Ids
 from storage.schema import LEASES
-from tests.bucket_rules import put
-from tests.bucket_setting import CHUNK, HOUR, BucketSetting, Ticking, all_rows
+from tests.bucket_setting import CHUNK, HOUR, BucketSetting, Ticking, all_rows, put
 
 NAMES = [
     "a",

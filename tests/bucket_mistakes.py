@@ -14,8 +14,20 @@ from storage.bucket_tables import tables_of
 from storage.errors import Unknown
 from storage.schema import CANDIDATES
 from storage.table import Outcome
-from tests.bucket_rules import put, ways_to_read, whole
-from tests.bucket_setting import CHUNK, HOUR, SECOND, BucketSetting, Watched, all_rows, chunk_rows, noise, nothing_left
+from tests.bucket_setting import (
+    CHUNK,
+    HOUR,
+    SECOND,
+    BucketSetting,
+    Watched,
+    all_rows,
+    chunk_rows,
+    noise,
+    nothing_left,
+    put,
+    ways_to_read,
+    whole,
+)
 
 
 class Shy:

@@ -8,7 +8,6 @@ from storage.announcements import Litter
 from storage.bucket_errors import CorruptFile, NoFile
 from storage.bucket_tables import tables_of
 from storage.schema import CANDIDATES
-from tests.bucket_rules import put, whole
 from tests.bucket_setting import (
     CHUNK,
     HOUR,
@@ -19,6 +18,8 @@ from tests.bucket_setting import (
     chunk_rows,
     noise,
     nothing_left,
+    put,
+    whole,
 )
 
 DAY = 24 * HOUR

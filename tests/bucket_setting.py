@@ -1,5 +1,7 @@
-"""What the suites of buckets share: a store for each class, a clock that a test moves, ways to damage and to watch."""
+"""What the suites of buckets share: a store for each class, a clock that a test moves, ways to damage, to read and to
+watch."""
 
+import io
 import itertools
 import random
 from contextlib import contextmanager, nullcontext
@@ -14,6 +16,7 @@ from storage.ids import Ids
 START = 1_700_000_000_000_000  # µs
 SECOND, HOUR = 1_000_000, 3600 * 1_000_000
 CHUNK = 100  # bytes, where a test doesn't say
+SIZES = [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 7 * CHUNK + 13]
 _numbers = itertools.count()
 
 
@@ -106,6 +109,38 @@ class BucketSetting:
                 store.put(table, row | {"data": changed[how], "crc": crc})
 
         return harm
+
+
+def put(bucket, name, data=b"some bytes", **more):
+    return bucket.upload_from_stream(name, io.BytesIO(data), **more)
+
+
+def whole(bucket, record):
+    with bucket.open_download_stream(record.id) as stream:
+        return stream.read()
+
+
+def ways_to_read(bucket, record):
+    """Every way to read a whole file, as functions."""
+
+    def bit_by_bit(size):
+        with bucket.open_download_stream(record.id) as stream:
+            return b"".join(iter(lambda: stream.read(size), b""))
+
+    def copied():
+        out = io.BytesIO()
+        bucket.download_to_stream(record.id, out)
+        return out.getvalue()
+
+    return {
+        "at once": lambda: whole(bucket, record),
+        "byte by byte": lambda: bit_by_bit(1),
+        "in odd pieces": lambda: bit_by_bit(77),
+        "in chunks": lambda: bit_by_bit(CHUNK),
+        "to a stream": copied,
+        "piece by piece": lambda: b"".join(bucket.pieces(record)),
+        "buffered": lambda: io.BufferedReader(bucket.open_download_stream(record.id), 64).read(),
+    }
 
 
 def chunk_rows(store, record, bucket="shared"):

@@ -4,19 +4,31 @@ from contextlib import contextmanager
 
 import pytest
 
-PARTS = ("setting", "rules", "mistakes", "finding", "repairs", "model")
+PARTS = ("setting", "writing", "states", "reading", "layout", "mistakes", "finding", "repairs", "model")
 pytest.register_assert_rewrite(*(f"tests.bucket_{part}" for part in PARTS))
 
 from storage.memory import MemoryStore  # noqa: E402
 from storage.sqlite import SqliteStore  # noqa: E402
 from tests.bucket_finding import FindContract  # noqa: E402
+from tests.bucket_layout import LayoutContract  # noqa: E402
 from tests.bucket_mistakes import MistakeContract  # noqa: E402
 from tests.bucket_model import ModelContract  # noqa: E402
+from tests.bucket_reading import ReadingContract  # noqa: E402
 from tests.bucket_repairs import RepairContract  # noqa: E402
-from tests.bucket_rules import RuleContract  # noqa: E402
+from tests.bucket_states import StateContract  # noqa: E402
+from tests.bucket_writing import WritingContract  # noqa: E402
 
 
-class BucketContract(RuleContract, MistakeContract, FindContract, RepairContract, ModelContract):
+class BucketContract(
+    WritingContract,
+    StateContract,
+    ReadingContract,
+    LayoutContract,
+    MistakeContract,
+    FindContract,
+    RepairContract,
+    ModelContract,
+):
     """All that is promised of buckets; a plugin's tests subclass it and give the fixture ``store``."""
 
 
