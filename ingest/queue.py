@@ -2,9 +2,9 @@
 
 Entries are hints: the original's row decides whether there is work (storage protocols, «Claim»). A process reads the
 open buckets from the mark on and keeps a cursor in each. What a cursor passed too early is looked at again: originals
-that others held a lease on, each ten seconds; the last minutes' buckets, for entries that came late, each minute; all
-buckets each hour.
-(All of them each minute would read a backlog of a million finished entries over and over.)
+under a lease, another's or its own, each ten seconds; the last minutes' buckets, for entries that came late, each
+minute; all buckets each hour. (All of them each minute would read a backlog of a million finished entries over and
+over.)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Host:
     buckets: dict[int, tuple[int, str] | None] = field(default_factory=dict)  # minute → cursor (due, original_id)
     ready: deque[Original] = field(default_factory=deque)
     newborn: dict[str, int] = field(default_factory=dict)  # original_id → due, not yet named by its url
-    held: dict[str, int] = field(default_factory=dict)  # original_id → due, leased to somebody when looked at
+    held: dict[str, int] = field(default_factory=dict)  # original_id → due, leased when looked at, or taken by us
     turns: int = 0
     read_at: int = 0
 
@@ -67,6 +67,7 @@ class Turn:
             if claim is None:
                 return
             yield claim
+            self._queue.settle(claim)
 
     def keep(self) -> None:
         """Renew the slot while a job runs."""
@@ -116,10 +117,18 @@ class Queue:
                     return None
                 original = host.ready.popleft()
             claim = self._claims.take(original)
-            if claim is not None:
-                return claim
             with self._lock:
                 host.held[original.original_id] = original.due or 0
+            if claim is not None:
+                return claim
+
+    def settle(self, claim: Claim) -> None:
+        """Forget a claim's original once its entry is done with. One whose outcome could not be written stays held."""
+        with self._lock:
+            host = self._hosts[claim.original.host]
+            due = host.held.get(claim.original.original_id)
+            if due is not None and not is_open(claim.original, due):
+                del host.held[claim.original.original_id]
 
     def tidy(self) -> None:
         """Erase the buckets that are older than an hour and have no work left, and move the mark."""
@@ -169,20 +178,20 @@ class Queue:
         return None
 
     def _refresh(self) -> None:
-        """Learn of new buckets; each minute look again at what was passed, each hour at everything."""
+        """Learn of new buckets; each minute look again at what was passed, each hour at everything. A look counts once
+        the store has answered it all."""
         now = self._clock()
         if now - self._recent_at < POLL:
             return
         if now - self._whole_at >= HOUR:
-            self._whole_at = now
             for host in self._hosts.values():
                 host.buckets.clear()
             self._learn(self._mark.read(), now)
+            self._whole_at = now
         if now - self._again_at >= AGAIN:
-            self._again_at = now
             for host in self._hosts.values():
-                held, host.held = host.held, {}
-                self._sort_out(host, [{"original_id": name, "due": due} for name, due in held.items()])
+                self._sort_out(host, [{"original_id": name, "due": due} for name, due in host.held.items()])
+            self._again_at = now
         if now - self._late_at >= MINUTE:
             self._late_at = now
             for host in self._hosts.values():
@@ -235,12 +244,15 @@ class Queue:
         return bool(host.ready)
 
     def _sort_out(self, host: _Host, entries: list[Row]) -> None:
-        """Put the originals that are free into ``ready``, and keep in mind those whose PUT is still under way."""
+        """Put the originals that are free into ``ready``, and keep in mind those that others have and those whose PUT
+        is still under way. What the store gives no answer for stays where it was."""
         now = self._clock()
         for entry, original in self._look_up(entries):
             due, original_id = entry["due"], entry["original_id"]
+            is_named = original is not None and self._is_named(original)
             host.newborn.pop(original_id, None)
-            if original is None or not self._is_named(original):
+            host.held.pop(original_id, None)
+            if original is None or not is_named:
                 if now - due < MINUTE:
                     host.newborn[original_id] = due
             elif not is_open(original, due) or any(other.original_id == original_id for other in host.ready):

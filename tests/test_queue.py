@@ -8,6 +8,7 @@ from ingest.fetch.outcome import Fetched, Outcome
 from ingest.leases import LEASE, Lease, Mark
 from ingest.records import Status
 from ingest.schedule import MINUTE as BUCKET
+from storage.errors import Unavailable
 from storage.schema import CANDIDATES, LEASES, ORIGINALS, QUEUE, QUEUE_OPEN, URLS
 from storage.table import Put
 from tests.domain import HOUR, MINUTE, SECOND, STORES, Domain, make_store
@@ -254,3 +255,107 @@ def test_many_threads_claim_each_original_once(tmp_path):
         thread.join(60)
     assert sorted(done) == sorted({f"http://h{number % 6}.example/{number}" for number in range(60)})
     domain.store.close()
+
+
+# a store that fails for a while
+
+
+def within_a_minute(worker):
+    """The first claim of a worker that looks each second for a minute."""
+    return next(filter(None, (worker.claim() for _ in range(60))), None)
+
+
+class Failing:
+    """A store whose calls raise Unavailable where ``fails`` says so of the verb and the first argument."""
+
+    def __init__(self, store):
+        self._store = store
+        self.fails = lambda verb, first: False
+
+    def __getattr__(self, name):
+        found = getattr(self._store, name)
+        if name not in ("get", "fetch", "read", "put", "put_many", "commit"):
+            return found
+
+        def call(first, *more, **named):
+            if self.fails(name, first):
+                raise Unavailable("down")
+            return found(first, *more, **named)
+
+        return call
+
+
+@pytest.fixture
+def failing(domain):
+    """Another worker, by way of a store that can fail, ten minutes after the entries came."""
+    domain.pass_(10 * MINUTE)
+    return Domain(Failing(domain.store), "failing", (), domain.time)
+
+
+def test_a_worker_that_starts_while_the_store_is_down_finds_the_backlog_afterwards(domain, failing):
+    _, original = domain.attach()
+    domain.pass_(10 * MINUTE)
+    failing.store.fails = lambda verb, first: True
+    with pytest.raises(Unavailable):
+        failing.claim()
+    failing.store.fails = lambda verb, first: False
+    assert within_a_minute(failing).original.original_id == original.original_id
+
+
+@pytest.mark.parametrize("table", [LEASES, QUEUE_OPEN])
+def test_an_hourly_look_that_fails_loses_no_cursor(domain, failing, table):
+    for number in range(200):
+        domain.attach(f"http://a.example/{number}")
+    domain.pass_(10 * MINUTE)
+    done = set()
+    for number in range(200):
+        if number == 10:
+            domain.pass_(HOUR)
+            failing.store.fails = lambda verb, first: verb in ("get", "read") and first == table
+            with pytest.raises(Unavailable):
+                failing.claim()
+            failing.store.fails = lambda verb, first: False
+        claim = within_a_minute(failing)
+        claim.conclude(status=Status.OK)
+        done.add(claim.original.original_id)
+    assert len(done) == 200
+
+
+def test_what_others_hold_is_not_forgotten_by_a_look_that_fails(domain, failing):
+    _, original = domain.attach()
+    domain.pass_(10 * MINUTE)
+    assert domain.claim() and failing.claim() is None
+    domain.pass_(LEASE)
+    failing.store.fails = lambda verb, first: verb == "fetch"
+    with pytest.raises(Unavailable):
+        failing.claim()
+    failing.store.fails = lambda verb, first: verb == "get" and first == URLS
+    with pytest.raises(Unavailable):
+        failing.claim()
+    failing.store.fails = lambda verb, first: False
+    assert within_a_minute(failing).original.original_id == original.original_id
+
+
+def test_a_workers_own_claim_is_taken_again_when_its_outcome_could_not_be_written(domain, failing):
+    domain.attach()
+    domain.pass_(10 * MINUTE)
+    with failing.queue.turn() as turn:
+        for claim in turn.claims():
+            failing.store.fails = lambda verb, first: True
+            with pytest.raises(Unavailable):
+                failing.jobs.run(claim, threading.Event())
+            break
+        failing.store.fails = lambda verb, first: False
+    domain.pass_(LEASE)
+    assert within_a_minute(failing).original.lost_leases == 1
+
+
+def test_what_is_done_is_not_looked_at_again(domain):
+    domain.attach()
+    domain.pass_(SECOND)
+    with domain.queue.turn() as turn:
+        for claim in turn.claims():
+            held = domain.queue._hosts["a.example"].held
+            assert list(held) == [claim.original.original_id]
+            domain.jobs.run(claim, threading.Event())
+        assert not held
