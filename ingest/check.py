@@ -7,9 +7,11 @@ touched.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 
 from ingest.attempts import PYRAMID
+from ingest.claims import is_open
 from ingest.findings import Findings, Wrong
 from ingest.indexes import Indexes
 from ingest.liveness import is_referenced
@@ -24,7 +26,7 @@ from storage.blobs import BlobStore
 from storage.ids import Clock
 from storage.interface import Store
 from storage.schema import BOXES, CANDIDATES, ORIGINALS, SCALED
-from storage.table import Row, Table
+from storage.table import Put, Row, Table
 
 
 class Check:
@@ -53,18 +55,39 @@ class Check:
                 return  # a sweep is taking it away
         if original.status == Status.OK:
             found.bytes += original.size or 0
-            self._indexed(original, Recent.rows(original) if original.is_image else [], Wrong.INDEX, found)
+            rows = Recent.rows(original) if original.is_image else []
+            if self._lacks(original, rows, Wrong.INDEX, found):
+                self._store.put_many(rows)
             if bytes_too:
                 self._stored(original, found)
-        elif original.status in (Status.PROCESSING, Status.RETRY) and original.due is not None:
-            self._indexed(original, queue_rows(original), Wrong.QUEUE, found)
+        elif (
+            original.due is not None
+            and is_open(original, original.due)
+            and self._lacks(original, queue_rows(original), Wrong.QUEUE, found)
+        ):
+            self._queue(original, original.due)
 
-    def _indexed(self, original: Original, rows: list[tuple[Table, Row]], kind: Wrong, found: Findings) -> None:
-        missing = [(table, row) for table, row in rows if self._store.get(table, table.key_of(row)) is None]
-        if missing and self._stands(original):
-            names = ", ".join(table.name for table, _ in missing)
-            found.add(kind, f"original {original.original_id} ({original.status}) was missing from {names}")
-            self._store.put_many(rows)
+    def _lacks(self, original: Original, rows: list[tuple[Table, Row]], kind: Wrong, found: Findings) -> bool:
+        """Whether one of the rows is missing; noted as ``kind``."""
+        missing = [table.name for table, row in rows if self._store.get(table, table.key_of(row)) is None]
+        if not missing or not self._stands(original):
+            return False
+        names = ", ".join(missing)
+        found.add(kind, f"original {original.original_id} ({original.status}) was missing from {names}")
+        return True
+
+    def _queue(self, original: Original, due: int) -> None:
+        """Put it back into the queue: for now if it is overdue, since nobody reads what lies before the queue's mark,
+        and an erased bucket swallows what is put into it."""
+        while is_open(original, due):
+            again = dataclasses.replace(original, due=max(due, self._clock()))
+            self._store.put_many(queue_rows(again))
+            if again.due == due:
+                return
+            outcome = self._store.commit(ORIGINALS, (original.original_id,), [Put(again.row(), original.rev)])
+            if outcome or outcome.rows[0] is None:
+                return
+            original = Original.of(outcome.rows[0])
 
     def _stored(self, original: Original, found: Findings) -> None:
         blob = original.blob
@@ -106,11 +129,9 @@ class Check:
                 yield row["original_id"], row["attempt"]
 
     def _announce(self, suspects: list[tuple[Litter, str]], found: Findings) -> None:
-        known = self._announced() if suspects else set()
-        for kind, name in suspects:
-            if (kind.value, name) not in known:
-                found.announced += 1
-                self._store.put(*announcement(kind, name, self._clock()))
-
-    def _announced(self) -> set[tuple[str, str]]:
-        return {(row["kind"], row["id"]) for row in every_row(self._store, CANDIDATES)}
+        unknown = {(kind.value, name): kind for kind, name in suspects}
+        for row in every_row(self._store, CANDIDATES) if unknown else ():
+            unknown.pop((row["kind"], row["id"]), None)
+        for (_, name), kind in unknown.items():
+            self._store.put(*announcement(kind, name, self._clock()))
+        found.announced += len(unknown)

@@ -21,7 +21,7 @@ from storage.schema import (
     URLS,
     URLS_ORIGINAL,
 )
-from tests.library import Library, failed
+from tests.library import NEVER, Library, failed
 
 BOX = SCALED[116, 87]
 
@@ -116,6 +116,29 @@ def test_a_missing_queue_entry_is_put_back(library):
     wrong_once(library, "queue", original.original_id)
     assert library.store.get(QUEUE, QUEUE.key_of(entry)) is not None
     assert bucket
+
+
+def test_an_overdue_original_whose_queue_entry_is_missing_is_queued_where_workers_look(library):
+    original = find(library, "http://h/new")
+    _, (_, entry) = queue_rows(original)
+    drop(library, QUEUE, QUEUE.key_of(entry))
+    library.now += 3 * YOUNG
+    library.queue.tidy()  # the mark moves on, and the buckets of the past are erased
+    wrong_once(library, "queue", original.original_id)
+    library.now += 1_000_000
+    with library.queue.turn() as turn:
+        assert original.original_id in {claim.original.original_id for claim in turn.claims()}
+
+
+def test_a_running_job_outlives_that_its_original_is_queued_anew(library):
+    original = find(library, "http://h/new")
+    claim = library.claims.take(original)
+    _, (_, entry) = queue_rows(original)
+    drop(library, QUEUE, QUEUE.key_of(entry))
+    wrong_once(library, "queue", original.original_id)
+    library.fetcher.answers["http://h/new"] = b"bytes"
+    library.jobs.run(claim, NEVER)
+    assert library.original(original.original_id).status == "OK"
 
 
 @pytest.mark.parametrize("table", [BINARYREFS_CONTEXT, BINARYREFS_ORIGINAL])
