@@ -236,19 +236,22 @@ class References:
         outcome = self._store.commit(ORIGINALS, (original.original_id,), [Put(again.row(), original.rev)])
         return (reference, dataclasses.replace(again, rev=outcome.rev)) if outcome else None
 
-    def _detach(self, reference: Reference) -> bool:
+    def _detach(self, reference: Reference, *, index_too: bool = True) -> bool:
         with self._store.unit():
             self._store.put_many(self._release(reference))
             key = (reference.reference_id,)
             if not self._store.commit(BINARY_REFS, key, [Remove(key, reference.rev)]):
                 return False
-            self._drop_traces(reference)
+            self._drop_traces(reference, index_too=index_too)
             return True
 
     def detach_generation(self, reference_id: str, generation: str) -> bool:
-        """Take a reference down if it still is of this dead generation; False when another was quicker."""
+        """Take a reference down if it still is of this dead generation; False when another was quicker. The context's
+        index row stays for whoever erases the partition: a sweep that is cut would else have to pass all tombstones."""
         row = self._store.get(BINARY_REFS, (reference_id,))
-        return row is not None and row["generation"] == generation and self._detach(Reference.of(row))
+        if row is None or row["generation"] != generation:
+            return False
+        return self._detach(Reference.of(row), index_too=False)
 
     def _release(self, reference: Reference) -> list[tuple[Table, Row]]:
         return [
@@ -256,10 +259,11 @@ class References:
             _event(reference.original_id, self._ids.ordered(), ""),
         ]
 
-    def _drop_traces(self, reference: Reference) -> None:
+    def _drop_traces(self, reference: Reference, *, index_too: bool = True) -> None:
         """The log and the context's index row of an attachment that is over."""
         self._store.erase(LOGS, (reference.attached,))
-        self._store.delete(BINARYREFS_CONTEXT, BINARYREFS_CONTEXT.key_of(_context_entry(reference)))
+        if index_too:
+            self._store.delete(BINARYREFS_CONTEXT, BINARYREFS_CONTEXT.key_of(_context_entry(reference)))
 
     def _find(self, reference_id: str) -> Attached | None:
         for _ in range(ROUNDS):

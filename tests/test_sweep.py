@@ -7,6 +7,8 @@ from ingest.records import Status
 from ingest.sweep import Sweep
 from storage.schema import (
     BINARIES,
+    BINARY_REFS,
+    BINARYREFS_CONTEXT,
     BINARYREFS_ORIGINAL,
     CANDIDATES,
     LEASES,
@@ -219,3 +221,16 @@ def test_the_mark_passes_what_is_done(domain):
     domain.pass_(5 * DAY)
     domain.sweep.run(DAY)
     assert Mark(domain.store, "candidates").read() >= domain.clock() // HOUR - 26
+
+
+def test_a_dead_contexts_index_goes_as_whole_partitions(domain, monkeypatch):
+    """Rows deleted alone would be tombstones that the next run reads past, when this one is cut."""
+    for number in range(20):
+        domain.attach(f"http://a.example/{number}")
+    domain.references.detach_context("ctx")
+    deleted, delete = [], domain.store.delete
+    monkeypatch.setattr(domain.store, "delete", lambda table, key: (deleted.append(table), delete(table, key)))
+    report = domain.sweep.run(DAY)
+    assert (report.contexts, report.references) == (1, 20)
+    assert domain.rows(BINARY_REFS) == domain.rows(BINARYREFS_CONTEXT) == []
+    assert BINARYREFS_CONTEXT not in deleted
