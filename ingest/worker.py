@@ -58,14 +58,14 @@ class Worker:
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop`` is set; running jobs are given back to the queue where they can't end at once."""
+        idle = threading.Event()  # until then leases are renewed: a job may go on for long after the stop
         chores = [
-            threading.Thread(
-                target=self._every, args=(stop, LEASE / 3_000_000, self._renew), name="renew", daemon=True
-            ),
-            threading.Thread(target=self._every, args=(stop, TIDY, self._queue.tidy), name="tidy", daemon=True),
-            threading.Thread(
-                target=self._every, args=(stop, self._sweep_interval, self._sweep), name="sweep", daemon=True
-            ),
+            threading.Thread(target=self._every, args=args, name=name, daemon=True)
+            for name, args in (
+                ("renew", (idle, LEASE / 3_000_000, self._renew)),
+                ("tidy", (stop, TIDY, self._queue.tidy)),
+                ("sweep", (stop, self._sweep_interval, self._sweep)),
+            )
         ]
         for chore in chores:
             chore.start()
@@ -74,6 +74,7 @@ class Worker:
             stop.wait(IDLE)
         for thread in list(self._desks):
             thread.join()
+        idle.set()
         for chore in chores:
             chore.join(CHORE)  # a sweep may be cut at any step
 

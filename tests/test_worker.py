@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 
 import pytest
 
@@ -94,6 +95,36 @@ def test_a_stop_ends_the_threads_and_gives_the_job_back(domain):
     assert not runner.is_alive()
     original = domain.original(reference)
     assert (original.status, original.lease_owner, original.failures) == (Status.PROCESSING, None, None)
+
+
+def test_a_job_that_goes_on_after_the_stop_keeps_its_lease(domain, monkeypatch):
+    monkeypatch.setattr(module, "LEASE", SECOND // 10)
+    started, renewed = threading.Event(), threading.Event()
+
+    def until_renewed(stop):
+        started.set()
+        assert stop.wait(60)
+        before, end = lease(), time.monotonic() + 60
+        while lease() == before:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        renewed.set()
+        return Fetched(Outcome.HTTP_ERROR, "answered 404", counted=True, http_status=404)
+
+    def lease():
+        return domain.original(reference).lease_until
+
+    domain.fetcher.answers["http://a.example/"] = until_renewed
+    reference, _ = domain.attach("http://a.example/")
+    worker = Worker(domain.queue, domain.jobs, threads=1, sweep=lambda: None, sweep_interval=3600)
+    stop = threading.Event()
+    runner = threading.Thread(target=worker.run, args=(stop,))
+    runner.start()
+    assert started.wait(60)
+    stop.set()
+    runner.join(120)
+    assert not runner.is_alive()
+    assert renewed.is_set()
 
 
 def test_the_sweep_runs_beside_the_work(domain):
