@@ -62,22 +62,31 @@ def status(settings: Settings, queue_only: bool, with_failures: bool, as_json: b
     type=click.Choice([one.value for one in Outcome], case_sensitive=False),
     help="Originals that ended so.",
 )
+@click.option("--damaged", is_flag=True, help="Originals in store whose bytes are damaged; reads and verifies them.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @with_settings
-def retry(settings: Settings, context: str | None, host: str | None, outcome: str | None, as_json: bool) -> None:
-    """Queue again, for now, what ended in ERROR or waits for a later try. Several options: all must fit.
+def retry(
+    settings: Settings, context: str | None, host: str | None, outcome: str | None, damaged: bool, as_json: bool
+) -> None:
+    """Queue again, for now, what failed or waits for a later try, or is damaged. Several options: all must fit.
 
     \b
     Examples:
       magazin retry --context exhibition-2019
       magazin retry --host images.example.org --outcome TIMEOUT
+      magazin retry --damaged
     """
-    if context is None and host is None and outcome is None:
-        raise Misused("name what to try again: --context, --host or --outcome")
+    if context is None and host is None and outcome is None and not damaged:
+        raise Misused("name what to try again: --context, --host, --outcome or --damaged")
     magazin = Magazin(settings)
-    count = magazin.retry.run(Wanted(context, host.lower() if host else None, outcome))
+    done = magazin.retry.run(Wanted(context, host.lower() if host else None, outcome, damaged))
     magazin.close()
-    say(json.dumps({"queued": count}) if as_json else f"queued again: {count}")
+    if as_json:
+        say(json.dumps(dataclasses.asdict(done)))
+        return
+    say(f"queued again: {done.queued}")
+    if done.local:
+        say(f"damaged local files: {done.local}; `magazin status --failures` names them: ingest them again")
 
 
 def _queue(queues: list[HostQueue]) -> dict[str, Any]:

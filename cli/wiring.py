@@ -268,7 +268,7 @@ class Magazin:
 
     @cached_property
     def retry(self) -> Retry:
-        return Retry(self.store, self.references, self.clock)
+        return Retry(self.store, self.blobs, self.references, self.clock)
 
     @cached_property
     def overview(self) -> Overview:

@@ -23,6 +23,7 @@ from ingest.recent import Recent
 from ingest.records import Original, Status
 from ingest.scaled import scaled_rows
 from ingest.schedule import queue_rows
+from storage.announcements import Litter, announcement
 from storage.blobs import Blob, BlobStore
 from storage.errors import BlobError, StoreError
 from storage.ids import Clock
@@ -143,6 +144,9 @@ class Jobs:
             rows += queue_rows(after)
         elif after.is_image:
             rows += Recent.rows(after)
+        replaced = claim.original.attempt
+        if replaced is not None and after.attempt != replaced:
+            rows.append(announcement(Litter.BLOB, f"{after.original_id}/{replaced}", self._clock()))
         if not claim.conclude(rows, **changes):
             log.info("original %s: another took it over; this try is thrown away", after.original_id)
             self._throw_away(claim)

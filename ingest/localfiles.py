@@ -12,7 +12,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import formatdate
 from io import BufferedReader
@@ -29,6 +29,7 @@ from ingest.jobs import Jobs
 from ingest.leases import LEASE
 from ingest.records import Original, Reference, Status
 from ingest.references import References
+from storage.errors import StoreError
 from storage.interface import Store
 from storage.schema import ORIGINALS, URLS
 
@@ -168,7 +169,8 @@ def _renewing(claim: Claim) -> Iterator[None]:
 
     def renew() -> None:
         while not over.wait(LEASE / 3_000_000):
-            claim.renew()
+            with suppress(StoreError):  # the next renewal may go through
+                claim.renew()
 
     thread = threading.Thread(target=renew, name="renew", daemon=True)
     thread.start()

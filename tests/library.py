@@ -69,7 +69,7 @@ class Library:
         )
         self.sweep = Sweep(self.store, self.blobs, self.references, owner="me", clock=self.clock)
         self.check = Check(self.store, self.blobs, self.references, self.clock)
-        self.retry = Retry(self.store, self.references, self.clock)
+        self.retry = Retry(self.store, self.blobs, self.references, self.clock)
         self.overview = Overview(self.store, self.queue, self.clock)
         self.files = LocalFiles(self.store, self.references, self.claims, self.jobs, max_bytes=1_000_000)
 

@@ -171,7 +171,7 @@ def test_retry_queues_again(magazin, source):
     assert magazin("retry")[0] == 2
     assert magazin("retry", "--host", f"127.0.0.1:{source.port}", "--outcome", "HTTP_ERROR")[1] == "queued again: 2\n"
     assert as_json(magazin("status", "--json"))["queue"]["hosts"][0]["due"] == 2
-    assert as_json(magazin("retry", "--context", "c", "--json")) == {"queued": 0}
+    assert as_json(magazin("retry", "--context", "c", "--json")) == {"queued": 0, "local": 0}
 
 
 def test_rm_and_sweep_leave_nothing(magazin, source, tmp_path):
@@ -207,6 +207,7 @@ def test_check_ends_with_1_and_names_the_damage(magazin, source, tmp_path):
     assert out.endswith("wrong: 1 damaged\n")
     assert as_json(magazin("check", "--json"))["sound"] is False
     assert magazin("check", "--quick")[0] == 0
+    assert magazin("retry", "--damaged") == (0, "queued again: 1\n", "")
 
 
 def test_doctor_knows_versions_formats_and_what_is_missing(magazin):

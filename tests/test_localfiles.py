@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from ingest import localfiles
 from ingest.localfiles import NotTaken, Stopped, files, leads_out, path_of
 from ingest.records import BadContext
 from storage.errors import Unavailable
@@ -194,3 +195,17 @@ def test_links_that_lead_out_of_a_folder_are_told_from_those_that_stay(tmp_path)
 def test_what_a_line_means(text, path):
     found = path_of(text)
     assert (found and str(found)) == path
+
+
+def test_a_claim_is_renewed_though_the_store_failed_once(monkeypatch):
+    class Claim:
+        def renew(self):
+            renewals.append(self)
+            if len(renewals) == 1:
+                raise Unavailable("down")
+            again.set()
+
+    renewals, again = [], threading.Event()
+    monkeypatch.setattr(localfiles, "LEASE", 3000)
+    with localfiles._renewing(Claim()):
+        assert again.wait(60)

@@ -4,8 +4,8 @@ import pytest
 
 from ingest.fetch.outcome import Outcome
 from ingest.localfiles import NotTaken
-from ingest.retry import Wanted
-from storage.schema import ORIGINALS
+from ingest.retry import Retried, Wanted
+from storage.schema import ORIGINALS, ORIGINALS_DATA
 from tests.library import HOUR, NEVER, SECOND, Library, failed
 
 
@@ -54,19 +54,19 @@ def library_of_failures():
 
 def test_retry_by_host():
     library = library_of_failures()
-    assert library.retry.run(Wanted(host="h")) == 2
+    assert library.retry.run(Wanted(host="h")) == Retried(2)
     queued = {one.host: one for one in library.overview.queues()}
     assert (queued["h"].due, queued["h"].failing, queued["i"].later) == (2, 0, 1)
 
 
 def test_retry_by_outcome_and_by_context():
     library = library_of_failures()
-    assert library.retry.run(Wanted(outcome="NETWORK_ERROR", context="d")) == 1
+    assert library.retry.run(Wanted(outcome="NETWORK_ERROR", context="d")) == Retried(1)
     queued = {one.host: one for one in library.overview.queues()}
     assert (queued["h"].due, queued["i"].later) == (1, 1)
-    assert library.retry.run(Wanted(context="c")) == 2
+    assert library.retry.run(Wanted(context="c")) == Retried(2)
     assert library.overview.holdings().statuses == {"OK": 1, "PROCESSING": 3}
-    assert library.retry.run(Wanted()) == 0
+    assert library.retry.run(Wanted()) == Retried(0)
 
 
 def test_a_retried_original_begins_with_no_failures():
@@ -82,7 +82,7 @@ def test_retry_leaves_local_files_to_ingest(tmp_path):
     (tmp_path / "a.jpg").write_bytes(b"")
     with pytest.raises(NotTaken):
         library.files.put("c", tmp_path / "a.jpg", None, NEVER)
-    assert library.retry.run(Wanted(outcome="EMPTY")) == 0
+    assert library.retry.run(Wanted(outcome="EMPTY")) == Retried(0)
     assert [row["status"] for row in library.store.scan(ORIGINALS)[0]] == ["ERROR"]
 
 
@@ -90,4 +90,49 @@ def test_retry_leaves_what_a_sweep_is_taking():
     library = Library()
     _, original = library.put("http://h/404", failed(Outcome.HTTP_ERROR, "404", transient=False))
     library.change(original, retired=1)
-    assert library.retry.run(Wanted(host="h")) == 0
+    assert library.retry.run(Wanted(host="h")) == Retried(0)
+
+
+def damage(library, original):
+    key = (original.original_id, original.attempt, 0)
+    held = library.store._data[ORIGINALS_DATA.name][key]
+    held.set((0,), held.rows[(0,)] | {"data": b"z" * len(held.rows[(0,)]["data"])})
+
+
+def test_what_is_damaged_is_fetched_again_and_its_old_bytes_go_only_then():
+    library = Library()
+    library.put("http://h/good")
+    _, original = library.put("http://h/bad")
+    damage(library, original)
+    assert library.retry.run(Wanted()) == Retried(0)
+    assert library.retry.run(Wanted(damaged=True)) == Retried(1)
+    queued = library.original(original.original_id)
+    assert (queued.status, queued.attempt) == ("PROCESSING", original.attempt)
+    assert library.retry.run(Wanted(damaged=True)) == Retried(0)
+
+    library.put("http://h/bad", failed(transient=False))
+    assert library.original(original.original_id).attempt == original.attempt
+    library.sweep.run(0)
+    assert library.blobs.has(original.original_id, original.attempt)
+
+    _, stored = library.put("http://h/bad")
+    assert (stored.status, stored.original_id) == ("OK", original.original_id)
+    assert library.check.run().is_sound
+    library.now += 3 * HOUR
+    library.sweep.run(0)
+    assert not library.blobs.has(original.original_id, original.attempt)
+    assert library.blobs.has(stored.original_id, stored.attempt)
+    assert library.check.run().is_sound
+
+
+def test_a_damaged_local_file_is_taken_when_it_is_ingested_again(tmp_path):
+    library = Library()
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"bytes" * 100)
+    taken = library.files.put("c", path, None, NEVER)
+    damage(library, taken.original)
+    assert library.retry.run(Wanted(damaged=True)) == Retried(0, local=1)
+    assert [one.url for one in library.overview.failures()] == [path.as_uri()]
+    again = library.files.put("c", path, None, NEVER)
+    assert again.is_new and again.reference.reference_id == taken.reference.reference_id
+    assert library.check.run().is_sound
