@@ -93,7 +93,7 @@ class Cassandra:
         kinds.choice("LOCAL_QUORUM", "QUORUM", "ALL"),
         "For parts of originals. Whatever decides is read and written at QUORUM and SERIAL, always.",
     )
-    data_center: str = setting("", kinds.TEXT, "The data centre to ask first. Empty: that of the first contact point.")
+    data_center: str = setting("", kinds.TEXT, "The data centre to ask, no other. Empty: that of any contact point.")
     username: str = setting("", kinds.TEXT, "The user; empty: no credentials are sent.")
     password: str = setting("", kinds.TEXT, "Its password.", secret=True)
     tls: bool = setting(False, kinds.SWITCH, "Speak TLS to the cluster.")

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from cassandra import ConsistencyLevel
+from cassandra import AuthenticationFailed, ConsistencyLevel
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import (
@@ -24,6 +24,7 @@ try:
 except ImportError:  # a driver built without libev: slower, and it works
     from cassandra.io.asyncioreactor import AsyncioConnection as Connection
 
+from storage.cassandra_errors import LoginFailed
 from storage.cassandra_options import PORT, Options
 from storage.cassandra_suspects import Suspects, SuspectsLast
 
@@ -61,6 +62,13 @@ class QueueingConnection(Connection):  # type: ignore[misc]
 
     in_buffer_size = out_buffer_size = 1 << 18
     _socket_writable = property(lambda self: True, lambda self, value: None)
+
+    @classmethod
+    def factory(cls, *args: Any, **more: Any) -> Any:
+        try:
+            return super().factory(*args, **more)
+        except AuthenticationFailed as error:
+            raise LoginFailed(str(error)) from error
 
     @classmethod
     def create_timer(cls, seconds: float, callback: Callable[[], object]) -> Timer:

@@ -16,11 +16,21 @@ from storage.errors import Full, SchemaMismatch, StoreError, TooLarge, Unavailab
 _TOO_LARGE = ("exceeds allowed maximum", "exceeds maximum allowed", "Key length of", "Mutation of", "is too big")
 _FULL = ("disk usage exceeds", "No space left")
 _BEGUN = (cassandra.RequestExecutionException, cassandra.OperationTimedOut, ErrorMessage)
+_PASSING = "Unable to perform auth"
+"""Says a node that can't read just now who there is, and who may do what."""
 _MISSING = ("does not exist", "doesn't exist", "unconfigured table", "Undefined column", "Unknown identifier")
 
 
 class NoQuorum(cassandra.OperationTimedOut):  # type: ignore[misc]
     """Nobody answered, and too few nodes are up that could. The nodes themselves need some ten seconds to know."""
+
+
+class LoginFailed(ConnectionException):  # type: ignore[misc]
+    """A node didn't let us in. Not AuthenticationFailed, after which the driver never comes back to that node."""
+
+    @property
+    def is_passing(self) -> bool:
+        return _PASSING in str(self)
 
 
 def is_busy(error: Exception) -> bool:
@@ -41,7 +51,7 @@ def is_lost(error: Exception, *, sent: bool) -> bool:
 def is_refused(error: Exception) -> bool:
     """Whether a write that isn't repeated by the driver was begun nowhere, so that it has certainly no effect."""
     refusals = (NoHostAvailable, cassandra.RequestValidationException, RequestValidationException)
-    return isinstance(error, (*refusals, cassandra.AuthenticationFailed, StoreError))
+    return isinstance(error, (*refusals, LoginFailed, StoreError))
 
 
 def translated(error: Exception, *, writing: bool = False) -> StoreError:
@@ -51,7 +61,7 @@ def translated(error: Exception, *, writing: bool = False) -> StoreError:
     said = _said(error)
     if isinstance(error, NoHostAvailable):
         reasons = _reasons(error)
-        if any(isinstance(one, cassandra.AuthenticationFailed) for one in reasons):
+        if any(isinstance(one, LoginFailed) and not one.is_passing for one in reasons):
             return StoreError(f"Cassandra accepts neither user nor password: {said}")
         begun = writing and any(isinstance(one, _BEGUN) for one in reasons)
         return (Unknown if begun else Unavailable)(f"no node of Cassandra answers: {said}")
@@ -62,6 +72,8 @@ def translated(error: Exception, *, writing: bool = False) -> StoreError:
     if isinstance(error, cassandra.RequestValidationException | RequestValidationException):
         if any(phrase in said for phrase in _MISSING):
             return SchemaMismatch(f"{said}; «magazin init» makes what is missing")
+        if _PASSING in said:
+            return Unavailable(f"too few nodes of Cassandra are up: {said}")
         return StoreError(f"Cassandra refuses it: {said}")
     if isinstance(error, NoQuorum):
         return (Unknown if writing else Unavailable)("too few nodes of Cassandra are up")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from cassandra import ConsistencyLevel
 
 from storage import cassandra_driver as driver
-from storage.cassandra_errors import translated
 from storage.cassandra_requests import Pending, Request
 from storage.cassandra_session import Sessions
 from storage.cassandra_statements import Select, Statements
@@ -38,11 +37,14 @@ class Question:
         return self._found
 
     def _rows(self, pending: Pending) -> list[Row]:
-        answer = pending.result()
-        try:
-            return list(map(self._select.row, answer))  # which asks for further pages
-        except Exception as error:
-            raise translated(error) from error
+        rows: list[Row] = []
+        while True:
+            answer = pending.result()
+            rows += map(self._select.row, answer.current_rows)
+            if answer.paging_state is None:
+                return rows
+            # A request of its own for each page: the driver's further pages have neither timeout nor second try.
+            pending = Pending(self._sessions, self._request.following(answer.paging_state))
 
 
 def of_key(sessions: Sessions, statements: Statements, key: Key, columns: Sequence[str] | None, parts: int) -> Question:

@@ -3,6 +3,7 @@ it got lost and may be sent twice."""
 
 from __future__ import annotations
 
+import copy
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -40,6 +41,12 @@ class Request:
     ) -> None:
         self.text, self.values, self.consistency, self.profile = text, values, consistency, profile
         self.page, self.cursor, self.weight = page, cursor, max(SMALL, weight)
+
+    def following(self, cursor: bytes) -> Request:
+        """The same for the next page."""
+        after = copy.copy(self)
+        after.cursor = cursor
+        return after
 
     def bound(self, prepared: Callable[[str], Any]) -> Any:
         statement = prepared(self.text).bind(self.values)

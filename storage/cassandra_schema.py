@@ -33,8 +33,8 @@ class Migration:
 MIGRATIONS: tuple[Migration, ...] = ()
 """In order of their numbers, from 1. A new keyspace begins as if all of them had been applied."""
 
-LOCK = 300  # seconds: longer than any change of the schema takes
-"""So long a change that was killed keeps the next one waiting."""
+LOCK = 300  # seconds: longer than any one change of the schema takes
+"""So long one that was killed keeps the next one waiting."""
 SPREAD = 30  # seconds: within which each node knows what was made by way of another
 
 
@@ -83,15 +83,22 @@ class Schema:
         self._sessions.agree()
 
     def _change(self, tables: Sequence[Table]) -> None:
-        self._sessions.execute(keyspace_text(self._keyspace, self._sessions.options.replication))
+        if not self._has_keyspace():  # to say it all the same would take the right to make any
+            self._sessions.execute(keyspace_text(self._keyspace, self._sessions.options.replication))
         self._spread(state_text(self._keyspace))
-        with self._lock():
+        with self._lock() as keep:
             for migration in self._pending():
                 for text in migration.statements:
+                    keep()
                     self._sessions.execute(text.format(keyspace=quoted(self._keyspace)))
                 self._note(migration.number)
             for text in self._todo(tables, self._shapes()):
+                keep()
                 self._sessions.execute(text)
+
+    def _has_keyspace(self) -> bool:
+        query = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = %s"
+        return bool(list(self._sessions.execute(query, self._keyspace)))
 
     def _todo(self, tables: Sequence[Table], present: Mapping[str, Shape]) -> list[str]:
         """The statements that make what is missing. Raises SchemaMismatch before anything is changed."""
@@ -144,8 +151,9 @@ class Schema:
         return self._sessions.execute(text, *values)
 
     @contextmanager
-    def _lock(self) -> Iterator[None]:
-        """One at a time: two nodes that make a table at once may make two of one name."""
+    def _lock(self) -> Iterator[Callable[[], None]]:
+        """One at a time: two nodes that make a table at once may make two of one name. What it gives is to be called
+        before each change, and holds it for another while."""
         owner = os.urandom(8).hex()
         for _ in range(LOCK):
             if self._take(owner):
@@ -154,10 +162,15 @@ class Schema:
         else:
             raise Unavailable(f"another process has been changing keyspace {self._keyspace} for {LOCK} s")
         try:
-            yield
+            yield lambda: self._keep(owner)
         finally:
             with suppress(StoreError):  # it ends by itself
                 self._spread(f"DELETE FROM {self._state} WHERE name = 'lock' IF owner = %s", owner)
+
+    def _keep(self, owner: str) -> None:
+        text = f"UPDATE {self._state} USING TTL {LOCK} SET owner = %s WHERE name = 'lock' IF owner = %s"
+        if not self._spread(text, owner, owner).was_applied:
+            raise Unavailable(f"this took too long, and another process has begun to change keyspace {self._keyspace}")
 
     def _take(self, owner: str) -> bool:
         take = f"INSERT INTO {self._state} (name, owner) VALUES ('lock', %s) IF NOT EXISTS USING TTL {LOCK}"

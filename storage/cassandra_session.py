@@ -24,6 +24,7 @@ from storage.cassandra_suspects import Suspects
 from storage.errors import StoreError, Unavailable
 
 IN_FLIGHT = 4 << 20  # bytes of requests on their way, of all threads: enough for any network, and little to hold
+NEWS = 60.0  # seconds; the nodes know after some ten that one is gone
 REST = 0.5  # seconds after a failure to connect, in which nobody tries again
 
 
@@ -52,11 +53,29 @@ class Gate:
         return leave
 
 
+class Gone:
+    """Since when nodes have been down, as far as the driver knows. Of those in another data centre, which it never
+    connects to, it may not hear that they are back."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[Any, float] = {}
+
+    def is_new(self, host: Any) -> bool:
+        """Whether it is down and the other nodes may not know it yet. Once they do, they refuse at once what needs
+        it."""
+        if host.is_up is not False:  # None: nobody has tried
+            self._seen.pop(host.endpoint, None)
+            return False
+        now = self._clock()
+        return now - self._seen.setdefault(host.endpoint, now) < NEWS
+
+
 class Live:
     """A session that is connected. Raises the driver's errors."""
 
     def __init__(self, options: Options) -> None:
-        self.suspects, self.gate = Suspects(), Gate()
+        self.suspects, self.gate, self._gone = Suspects(), Gate(), Gone()
         self.cluster: Cluster = driver.cluster(options, self.suspects)
         try:
             self.session: Session = self.cluster.connect()
@@ -73,20 +92,21 @@ class Live:
             except OperationTimedOut as error:  # the driver asks one node alone
                 self.suspects.note(error.last_host)
                 found = self.session.prepare(text)
-            self._prepared[text] = found
+            # Of two that were prepared at once the driver must know the one that is kept, or else it can't tell a node
+            # again that has forgotten it.
+            found = self._prepared.setdefault(text, found)
+            self.cluster.add_prepared(found.query_id, found)
         return found
 
     def has_quorum(self, statement: Any) -> bool:
-        """Whether, as far as the driver knows, most of the nodes that have a copy are up."""
-        nodes = self.cluster.metadata
-        if statement.routing_key is None or all(map(_is_up, nodes.all_hosts())):
+        """False when most of the nodes that have a copy went, as far as the driver knows, and the others may wait for
+        them, which they do until they know it too."""
+        nodes, is_gone = self.cluster.metadata, self._gone.is_new
+        if statement.routing_key is None or not any(map(is_gone, nodes.all_hosts())):
             return True
         copies = nodes.get_replicas(statement.keyspace, statement.routing_key)
-        return not copies or sum(map(_is_up, copies)) > len(copies) // 2  # none: of a keyspace not known yet
-
-
-def _is_up(host: Any) -> bool:
-    return host.is_up is not False  # None: nobody has tried
+        gone = sum(map(is_gone, copies))
+        return not copies or len(copies) - gone > len(copies) // 2  # none: of a keyspace not known yet
 
 
 class Sessions:

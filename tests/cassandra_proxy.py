@@ -21,6 +21,7 @@ class Proxy:
         self._pairs: list[_Pair] = []
         self._kept: list[tuple[_Pair, bytes]] = []
         self.happened = threading.Event()
+        self.connections = 0  # that there ever were
         self._listener = socket.create_server(("127.0.0.1", port))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -55,11 +56,15 @@ class Proxy:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
+    def cut(self) -> None:
+        """The connections that there are break."""
+        for pair in self._pairs:
+            pair.close()
+
     def shut(self) -> None:
         """No more connections, and those that there are break."""
         self.refuse()
-        for pair in self._pairs:
-            pair.close()
+        self.cut()
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +85,7 @@ class Proxy:
                 client, _ = self._listener.accept()
                 pair = _Pair(client, socket.create_connection((self._node, 9042)))
                 self._pairs.append(pair)
+                self.connections += 1
                 threading.Thread(target=self._forward, args=(pair,), daemon=True).start()
                 threading.Thread(target=pair.back, daemon=True).start()
 

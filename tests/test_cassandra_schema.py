@@ -199,6 +199,44 @@ def test_one_at_a_time(sessions: Sessions, keyspace: str) -> None:
     assert list(sessions.execute(f"SELECT name FROM {keyspace}.magazin_schema")) == [("version",)]
 
 
+class Robbed(Sessions):
+    """Whose lock another process takes once the first table is made."""
+
+    def execute(self, text: str, *values: object) -> ResultSet:
+        answer = super().execute(text, *values)
+        if text.startswith("CREATE TABLE") and "magazin_schema" not in text:
+            super().execute(f"UPDATE {self.options.keyspace}.magazin_schema SET owner = 'other' WHERE name = 'lock'")
+        return answer
+
+
+def test_who_was_too_slow_stops_before_the_next_table(sessions: Sessions, keyspace: str) -> None:
+    robbed = Robbed(sessions.options)
+    with pytest.raises(Unavailable, match="another process has begun to change keyspace"):
+        Schema(robbed).create([LINES, NOTES])
+    assert columns(sessions, "lines") == ["book", "page"]
+    assert columns(sessions, "notes") == []
+    assert list(sessions.execute(f"SELECT owner FROM {keyspace}.magazin_schema WHERE name = 'lock'")) == [("other",)]
+    robbed.close()
+
+
+def test_each_change_holds_the_lock_for_another_while(sessions: Sessions, keyspace: str) -> None:
+    class Looking(Sessions):
+        def execute(self, text: str, *values: object) -> ResultSet:
+            if text.startswith("CREATE TABLE") and "magazin_schema" not in text:
+                query = f"SELECT TTL(owner) FROM {keyspace}.magazin_schema WHERE name = 'lock'"
+                left.append(super().execute(query).one()[0])
+                shorten = f"UPDATE {keyspace}.magazin_schema USING TTL 100 SET owner = %s WHERE name = 'lock'"
+                owner = super().execute(f"SELECT owner FROM {keyspace}.magazin_schema WHERE name = 'lock'").one()[0]
+                super().execute(shorten, owner)
+            return super().execute(text, *values)
+
+    left: list[int] = []
+    looking = Looking(sessions.options)
+    Schema(looking).create([LINES, NOTES])
+    assert len(left) == 2 and min(left) > 200
+    looking.close()
+
+
 class LateNode(Sessions):
     """The node that is asked learns of the keyspace's table only after each statement about it came ``late`` times."""
 
@@ -219,7 +257,13 @@ def test_a_node_that_learns_late_of_the_keyspace_is_waited_for(sessions: Session
         Schema(late, sleep=waits.append).create([LINES])
         assert columns(sessions, "lines") == ["book", "page"]
     kinds = [text.split()[0] for text, times in late.refused.items() for _ in range(times)]
-    assert Counter(kinds) == {"CREATE": 2, "SELECT": 2, "INSERT": 4, "DELETE": 2}  # the lock is an INSERT too
+    assert Counter(kinds) == {
+        "CREATE": 2,
+        "SELECT": 2,
+        "INSERT": 4,
+        "UPDATE": 2,
+        "DELETE": 2,
+    }  # the lock is INSERT and UPDATE
     late.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +14,8 @@ import trustme
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from storage.cassandra import CassandraStore
-from storage.cassandra_options import Options
+from storage.cassandra_cql import keyspace_text
+from storage.cassandra_options import Options, replication
 from storage.cassandra_session import Sessions
 from storage.contract_rows import NOTES, PIECES
 from storage.errors import Full, StoreError, Unavailable
@@ -58,6 +60,10 @@ def node(tmp_path_factory: pytest.TempPathFactory, files: dict[str, str]) -> Ite
         "client_encryption_options": encryption,
         "data_disk_usage_percentage_fail_threshold": 90,
         "data_disk_usage_max_disk_size": "24MiB",
+        # Users and rights are looked up again and again, and only who is who, that the administrator needs, is kept.
+        "credentials_validity": "0ms",
+        "permissions_validity": "0ms",
+        "roles_validity": "1h",
     }
     jvm = (*QUICK, "-Dcassandra.disk_usage.monitor_interval_ms=200")
     with server(tmp_path_factory.mktemp("secured") / "cassandra", yaml=yaml, jvm=jvm) as cluster:
@@ -65,20 +71,33 @@ def node(tmp_path_factory: pytest.TempPathFactory, files: dict[str, str]) -> Ite
 
 
 @pytest.fixture(scope="module")
-def settings(node: Cluster, files: dict[str, str]) -> dict[str, object]:
+def common(node: Cluster, files: dict[str, str]) -> dict[str, object]:
     keyspace = f"secured_{uuid.uuid4().hex[:12]}"
-    made: dict[str, object] = {**files, "tls": True, "contact_points": node.contact_points, "keyspace": keyspace}
-    sessions = Sessions(Options.read(made | {"username": "cassandra", "password": "cassandra"}))
+    return {**files, "tls": True, "contact_points": node.contact_points, "keyspace": keyspace}
+
+
+@pytest.fixture(scope="module")
+def administrator(common: dict[str, object]) -> Iterator[Sessions]:
+    sessions = Sessions(Options.read(common | {"username": "cassandra", "password": "cassandra"}))
     while True:  # until the node has made its first user
         try:
             sessions.live()
             break
         except StoreError:
             pass
-    sessions.execute("CREATE ROLE magazin WITH LOGIN = true AND PASSWORD = %s", PASSWORD)
-    sessions.execute("GRANT ALL ON ALL KEYSPACES TO magazin")
+    yield sessions
     sessions.close()
-    return made | {"username": USER, "password": PASSWORD}
+
+
+@pytest.fixture(scope="module")
+def settings(common: dict[str, object], administrator: Sessions) -> dict[str, object]:
+    """Of a user with the rights that the documentation names, in a keyspace that somebody else has made."""
+    keyspace = common["keyspace"]
+    administrator.execute("CREATE ROLE magazin WITH LOGIN = true AND PASSWORD = %s", PASSWORD)
+    administrator.execute(keyspace_text(str(keyspace), replication("1")))
+    for right in ("CREATE", "ALTER", "SELECT", "MODIFY"):
+        administrator.execute(f"GRANT {right} ON KEYSPACE {keyspace} TO magazin")
+    return common | {"username": USER, "password": PASSWORD}
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +151,42 @@ def test_the_host_must_be_the_certificates(settings: dict[str, object], node: Cl
         lax = CassandraStore(Options.read(here | {"tls_verify_host": False}))
         assert lax.get(NOTES, ("n",)) is not None
         lax.close()
+
+
+def test_users_that_can_not_be_read_are_an_outage_that_passes(
+    settings: dict[str, object], store: CassandraStore, administrator: Sessions, node: Cluster
+) -> None:
+    """Two of three copies of the users are away. Who isn't let in then comes again, and so does who was in already."""
+    assert store.get(NOTES, ("n",)) is not None
+    with Proxy(*node.contact_points) as proxy:
+        here = settings | {"contact_points": f"127.0.0.1:{proxy.port}", "tls_verify_host": False}
+        known, fresh = (CassandraStore(Options.read(here)) for _ in range(2))
+        assert known.get(NOTES, ("n",)) is not None
+        copies = "ALTER KEYSPACE system_auth WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {}}}"
+        administrator.execute(copies.format(3))
+        try:
+            with pytest.raises(Unavailable, match="Unable to perform auth"):
+                known.get(NOTES, ("n",))
+            with pytest.raises(Unavailable, match="Unable to perform auth"):
+                fresh.get(NOTES, ("n",))
+            proxy.cut()
+            end, before = time.monotonic() + 60, proxy.connections
+            while proxy.connections < before + 4:  # the driver tries to come back
+                assert time.monotonic() < end
+                with pytest.raises(Unavailable):
+                    known.get(NOTES, ("n",))
+        finally:
+            administrator.execute(copies.format(1))
+        end = time.monotonic() + 60
+        for one in (known, fresh, store):
+            while True:
+                try:
+                    assert one.get(NOTES, ("n",)) is not None
+                    break
+                except Unavailable:
+                    assert time.monotonic() < end
+        for one in (known, fresh):
+            one.close()
 
 
 def test_a_full_disk_is_told_before_it_is_full(store: CassandraStore) -> None:

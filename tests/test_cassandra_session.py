@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import os
 import socket
 import subprocess
@@ -11,12 +12,15 @@ import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
+from storage import cassandra_reads
 from storage.cassandra import CassandraStore
 from storage.cassandra_options import Options, replication
 from storage.cassandra_reads import page_of
+from storage.cassandra_requests import Pending
 from storage.cassandra_session import Gate, Sessions
 from storage.cassandra_statements import Statements
 from storage.contract_rows import LINES, NOTES, PIECES, line
@@ -245,3 +249,43 @@ def test_a_walk_over_partitions_gives_each_once(store: CassandraStore, book: str
         if cursor is None:
             break
     assert sorted(found) == [0, 1, 2]
+
+
+def test_pages_after_the_first_that_get_lost_are_asked_for_again(
+    store: CassandraStore, options: Options, cassandra: str, book: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put_many((LINES, line(book, page)) for page in range(2500))
+    with Proxy(cassandra) as proxy:
+        behind = CassandraStore(dataclasses.replace(options, contact_points=(("127.0.0.1", proxy.port),)))
+        assert behind.get(LINES, (book, 0, "a")) is not None
+        asked = []
+
+        def pending(*arguments: Any) -> Pending:
+            asked.append(arguments)
+            if len(asked) == 2:
+                proxy.keep_request()
+            return Pending(*arguments)
+
+        monkeypatch.setattr(cassandra_reads, "Pending", pending)
+        found = behind.read(LINES, (book,), limit=2400, columns=("page",))
+        assert [row["page"] for row in found] == list(range(2400))
+        assert proxy.happened.is_set() and len(asked) == 3
+        behind.close()
+
+
+def test_of_two_that_prepare_at_once_the_driver_knows_what_is_kept(
+    store: CassandraStore, options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver forgets what nobody holds, and could then not prepare it again at a node that has forgotten it."""
+    live, text = store._sessions.live(), f"SELECT at FROM {options.keyspace}.{LINES.name} WHERE book = ?"
+    prepare = live.session.prepare
+
+    def both(text: str) -> object:
+        slower = prepare(text)
+        live._prepared.setdefault(text, prepare(text))
+        return slower
+
+    monkeypatch.setattr(live.session, "prepare", both)
+    kept = live.prepared(text)
+    gc.collect()
+    assert live.prepared(text) is kept is live.cluster._prepared_statements[kept.query_id]

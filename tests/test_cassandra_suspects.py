@@ -14,6 +14,7 @@ from cassandra.query import SimpleStatement
 
 from storage import cassandra_driver as driver
 from storage.cassandra_options import Options, replication
+from storage.cassandra_session import NEWS, Gone
 from storage.cassandra_suspects import Suspects
 
 KEYS = [str(number).encode() for number in range(60)]
@@ -30,7 +31,8 @@ def suspects() -> Suspects:
 @pytest.fixture
 def cluster(suspects: Suspects) -> Iterator[Cluster]:
     """Four nodes nearby and two elsewhere, with three and two copies."""
-    cluster = driver.cluster(Options((("10.0.0.1", 9042),), "k", replication("3"), data_center="near"), suspects)
+    options = Options((("10.0.0.1", 9042),), "k", replication("3"), data_center="near")
+    cluster = driver.cluster(options, suspects)
     nodes = [Host(DefaultEndPoint(address), SimpleConvictionPolicy, "near", "r") for address in NEAR]
     nodes += [Host(DefaultEndPoint(address), SimpleConvictionPolicy, "far", "r") for address in FAR]
     for node in nodes:
@@ -108,3 +110,18 @@ def test_suspicion_ends() -> None:
     assert "a" in suspects and "b" not in suspects
     now[0] = 5.1
     assert "a" not in suspects
+
+
+def test_a_node_counts_as_gone_until_the_others_know_it_too() -> None:
+    """Of one in another data centre the driver may not hear that it is back."""
+    now = [10.0]
+    gone, host = Gone(lambda: now[0]), Host(DefaultEndPoint("10.1.0.1"), SimpleConvictionPolicy)
+    assert not gone.is_new(host)
+    host.set_down()
+    assert gone.is_new(host)
+    now[0] += NEWS
+    assert not gone.is_new(host)
+    host.set_up()
+    assert not gone.is_new(host)
+    host.set_down()
+    assert gone.is_new(host)
