@@ -70,8 +70,9 @@ class Schema:
         sessions: Sessions,
         migrations: Sequence[Migration] = MIGRATIONS,
         sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._sessions, self._migrations, self._sleep = sessions, migrations, sleep
+        self._sessions, self._migrations, self._sleep, self._clock = sessions, migrations, sleep, clock
         self._keyspace = sessions.options.keyspace
         self._state = f"{quoted(self._keyspace)}.magazin_schema"
 
@@ -153,24 +154,38 @@ class Schema:
     @contextmanager
     def _lock(self) -> Iterator[Callable[[], None]]:
         """One at a time: two nodes that make a table at once may make two of one name. What it gives is to be called
-        before each change, and holds it for another while."""
+        before each change: it holds the lock for another while, where much of it has passed."""
         owner = os.urandom(8).hex()
         for _ in range(LOCK):
+            held_at = self._clock()
             if self._take(owner):
                 break
             self._sleep(1.0)
         else:
             raise Unavailable(f"another process has been changing keyspace {self._keyspace} for {LOCK} s")
+
+        def keep() -> None:
+            nonlocal held_at
+            now = self._clock()
+            if now - held_at > LOCK / 3:
+                self._keep(owner)
+                held_at = now
+
         try:
-            yield lambda: self._keep(owner)
+            yield keep
         finally:
             with suppress(StoreError):  # it ends by itself
                 self._spread(f"DELETE FROM {self._state} WHERE name = 'lock' IF owner = %s", owner)
 
     def _keep(self, owner: str) -> None:
         text = f"UPDATE {self._state} USING TTL {LOCK} SET owner = %s WHERE name = 'lock' IF owner = %s"
-        if not self._spread(text, owner, owner).was_applied:
-            raise Unavailable(f"this took too long, and another process has begun to change keyspace {self._keyspace}")
+        for _ in range(SPREAD):
+            with suppress(Unknown):  # others ask for the lock at the same time; to say it twice does no harm
+                if self._spread(text, owner, owner).was_applied:
+                    return
+                break
+            self._sleep(1.0)
+        raise Unavailable(f"this took too long, and another process has begun to change keyspace {self._keyspace}")
 
     def _take(self, owner: str) -> bool:
         take = f"INSERT INTO {self._state} (name, owner) VALUES ('lock', %s) IF NOT EXISTS USING TTL {LOCK}"
