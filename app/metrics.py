@@ -79,7 +79,7 @@ class Metrics:
         if self._folder is None:
             return generate_latest(self._registry)
         together = CollectorRegistry()
-        MultiProcessCollector(together, str(self._folder))  # type: ignore[no-untyped-call]
+        MultiProcessCollector(together, str(self._folder))
         return generate_latest(together)
 
 

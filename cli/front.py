@@ -65,7 +65,7 @@ def _forget(_arbiter: Any, worker: Any) -> None:
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         from prometheus_client import multiprocess
 
-        multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+        multiprocess.mark_process_dead(worker.pid)
 
 
 class Front(BaseApplication):  # type: ignore[misc]

@@ -90,12 +90,11 @@ class Check:
             original = Original.of(outcome.rows[0])
 
     def _stored(self, original: Original, found: Findings) -> None:
-        blob = original.blob
-        if blob is None:
+        if original.blob is None:
             found.add(Wrong.DAMAGED, f"original {original.original_id} is OK and names no bytes")
             return
-        for stored in (blob, original.pyramid):
-            for damage in self._blobs.verify(stored) if stored else ():
+        for blob in original.stored:
+            for damage in self._blobs.verify(blob):
                 if not self._stands(original):
                     return
                 found.add(Wrong.DAMAGED, f"{damage}; {original.url}")

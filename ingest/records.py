@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from typing import Any, Final, TypeVar
@@ -133,6 +133,20 @@ class Original:
             return None
         attempt, checksum = pyramid_of(self.attempt), self.pyramid_checksum or ""
         return Blob(self.original_id, attempt, self.pyramid_size, self.part_size or 1, checksum)
+
+    @property
+    def stored(self) -> list[Blob]:
+        """All that its attempt keeps as blobs."""
+        return [blob for blob in (self.blob, self.pyramid) if blob is not None]
+
+    def queued_again(self, now: int) -> Original:
+        """As if nothing had been tried yet; due ``now`` (µs)."""
+        return replace(self, status=Status.PROCESSING, due=now, failures=0, lost_leases=0, first_failure=None)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a file of this machine, which no worker reads."""
+        return self.url.startswith("file:")
 
     @property
     def is_image(self) -> bool:

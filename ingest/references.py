@@ -221,16 +221,8 @@ class References:
         original = Original.of(original_row)
         if original.status != Status.ERROR:
             return reference, original
-        now = self._clock()
-        again = dataclasses.replace(
-            original,
-            status=Status.PROCESSING,
-            due=now,
-            failures=0,
-            lost_leases=0,
-            first_failure=None,
-            mime_declared=mime or original.mime_declared,
-        )
+        again = original.queued_again(self._clock())
+        again = dataclasses.replace(again, mime_declared=mime or original.mime_declared)
         line = self._logs.original_line(original.original_id, "queued again, after an ERROR")
         self._store.put_many([*queue_rows(again), line])
         outcome = self._store.commit(ORIGINALS, (original.original_id,), [Put(again.row(), original.rev)])

@@ -35,7 +35,7 @@ class Wanted:
         return (
             original.status in ((Status.OK,) if self.damaged else (Status.ERROR, Status.RETRY))
             and not original.retired
-            and (self.damaged or not is_local(original))
+            and (self.damaged or not original.is_local)
             and self.host in (None, original.host)
             and self.outcome in (None, original.outcome)
         )
@@ -63,7 +63,7 @@ class Retry:
                 continue
             if wanted.damaged:
                 self._recent.drop(original)
-            if is_local(original):
+            if original.is_local:
                 done.local += 1
             else:
                 done.queued += 1
@@ -71,7 +71,7 @@ class Retry:
 
     def _again(self, original: Original, wanted: Wanted) -> bool:
         while wanted.fits(original) and (not wanted.damaged or self._is_damaged(original)):
-            again = self._failed(original) if is_local(original) else self._queued(original)
+            again = self._failed(original) if original.is_local else self._queued(original)
             outcome = self._store.commit(ORIGINALS, (original.original_id,), [Put(again.row(), original.rev)])
             if outcome:
                 return True
@@ -81,20 +81,10 @@ class Retry:
         return False
 
     def _is_damaged(self, original: Original) -> bool:
-        if original.blob is None:
-            return True
-        stored = [blob for blob in (original.blob, original.pyramid) if blob]
-        return any(True for blob in stored for _ in self._blobs.verify(blob))
+        return original.blob is None or any(True for blob in original.stored for _ in self._blobs.verify(blob))
 
     def _queued(self, original: Original) -> Original:
-        again = dataclasses.replace(
-            original,
-            status=Status.PROCESSING,
-            due=self._clock(),
-            failures=0,
-            lost_leases=0,
-            first_failure=None,
-        )
+        again = original.queued_again(self._clock())
         self._store.put_many(queue_rows(again))
         return again
 
@@ -110,7 +100,3 @@ class Retry:
         while page := self._references.page(wanted.context, after=after, limit=PAGE):
             yield from (original for _, original in page)
             after = page[-1][0].reference_id
-
-
-def is_local(original: Original) -> bool:
-    return original.url.startswith("file:")

@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import xxhash
 
 from storage.errors import Damaged, MissingPart, WrongChecksum, WrongLength
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +171,7 @@ class BlobReader(io.RawIOBase):
         self._position = position
         return position - self._start
 
-    def readinto(self, buffer: memoryview | bytearray, /) -> int:  # type: ignore[override]
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Fills the buffer across parts; short only at the end."""
         self._check_open()
         with memoryview(buffer) as whole, whole.cast("B") as target:

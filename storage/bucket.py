@@ -6,6 +6,7 @@ as ReGrid's library and GridFS have it. Thread-safe; a stream belongs to one thr
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
@@ -153,14 +154,13 @@ class Bucket:
         newest_first = revision < 0
         found = self._index.revisions(filename, Status.COMPLETE, newest_first=newest_first)
         place = -1 - revision if newest_first else revision
-        last, count = None, 0
-        for count, last in enumerate(islice(found, place + 1), 1):  # noqa: B007
-            pass
-        if last is None:
+        last = deque(enumerate(islice(found, place + 1)), maxlen=1)
+        if not last:
             raise NoFile(f"file {filename!r}: there is no such file")
-        if count <= place:
-            raise NoRevision(f"file {filename!r}: there is no revision {revision}, of {count}")
-        return last
+        [(number, record)] = last
+        if number < place:
+            raise NoRevision(f"file {filename!r}: there is no revision {revision}, of {number + 1}")
+        return record
 
     def revisions(self, filename: str) -> list[FileRecord]:
         """The Complete files of a name, oldest first: what stands at [r] is revision r."""

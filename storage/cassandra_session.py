@@ -65,7 +65,8 @@ class Gone:
         """Whether it is down and the other nodes may not know it yet. Once they do, they refuse at once what needs
         it."""
         if host.is_up is not False:  # None: nobody has tried
-            self._seen.pop(host.endpoint, None)
+            if self._seen:  # for each node of a large cluster, with each request
+                self._seen.pop(host.endpoint, None)
             return False
         now = self._clock()
         return now - self._seen.setdefault(host.endpoint, now) < NEWS

@@ -2,11 +2,12 @@
 
 import itertools
 import threading
-import time
+from contextlib import contextmanager
 
 import pytest
 
 from ingest import worker as module
+from ingest.claims import Claim
 from ingest.fetch.outcome import Fetched, Outcome
 from ingest.records import Status
 from ingest.worker import Worker
@@ -75,6 +76,21 @@ def test_slow_hosts_do_not_starve_a_quick_one(domain):
     assert not runner.is_alive()
 
 
+@contextmanager
+def running(domain, sweep=lambda: None):
+    """A worker with one thread, that is stopped in the end."""
+    worker = Worker(domain.queue, domain.jobs, threads=1, sweep=sweep, sweep_interval=3600)
+    stop = threading.Event()
+    runner = threading.Thread(target=worker.run, args=(stop,))
+    runner.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        runner.join(120)
+    assert not runner.is_alive()
+
+
 def test_a_stop_ends_the_threads_and_gives_the_job_back(domain):
     started = threading.Event()
 
@@ -85,54 +101,38 @@ def test_a_stop_ends_the_threads_and_gives_the_job_back(domain):
 
     domain.fetcher.answers["http://a.example/"] = until_stopped
     reference, _ = domain.attach("http://a.example/")
-    worker = Worker(domain.queue, domain.jobs, threads=1, sweep=lambda: None, sweep_interval=3600)
-    stop = threading.Event()
-    runner = threading.Thread(target=worker.run, args=(stop,))
-    runner.start()
-    assert started.wait(60)
-    stop.set()
-    runner.join(60)
-    assert not runner.is_alive()
+    with running(domain):
+        assert started.wait(60)
     original = domain.original(reference)
     assert (original.status, original.lease_owner, original.failures) == (Status.PROCESSING, None, None)
 
 
 def test_a_job_that_goes_on_after_the_stop_keeps_its_lease(domain, monkeypatch):
     monkeypatch.setattr(module, "LEASE", SECOND // 10)
-    started, renewed = threading.Event(), threading.Event()
+    started, stopped, renewed, outcomes = threading.Event(), threading.Event(), threading.Event(), []
+    renew = Claim.renew
+
+    def renewing(claim):
+        renew(claim)
+        if stopped.is_set():
+            renewed.set()
 
     def until_renewed(stop):
         started.set()
         assert stop.wait(60)
-        before, end = lease(), time.monotonic() + 60
-        while lease() == before:
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        renewed.set()
+        stopped.set()
+        outcomes.append(renewed.wait(60))
         return Fetched(Outcome.HTTP_ERROR, "answered 404", counted=True, http_status=404)
 
-    def lease():
-        return domain.original(reference).lease_until
-
+    monkeypatch.setattr(Claim, "renew", renewing)
     domain.fetcher.answers["http://a.example/"] = until_renewed
-    reference, _ = domain.attach("http://a.example/")
-    worker = Worker(domain.queue, domain.jobs, threads=1, sweep=lambda: None, sweep_interval=3600)
-    stop = threading.Event()
-    runner = threading.Thread(target=worker.run, args=(stop,))
-    runner.start()
-    assert started.wait(60)
-    stop.set()
-    runner.join(120)
-    assert not runner.is_alive()
-    assert renewed.is_set()
+    domain.attach("http://a.example/")
+    with running(domain):
+        assert started.wait(60)
+    assert outcomes == [True]
 
 
 def test_the_sweep_runs_beside_the_work(domain):
     swept = threading.Event()
-    worker = Worker(domain.queue, domain.jobs, threads=1, sweep=swept.set, sweep_interval=3600)
-    stop = threading.Event()
-    runner = threading.Thread(target=worker.run, args=(stop,))
-    runner.start()
-    assert swept.wait(60)
-    stop.set()
-    runner.join(60)
+    with running(domain, swept.set):
+        assert swept.wait(60)
