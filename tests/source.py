@@ -1,6 +1,7 @@
 """A source on 127.0.0.1 that answers every connection byte for byte as a test says, right or wrong."""
 
 import contextlib
+import hashlib
 import io
 import socket
 import ssl
@@ -10,6 +11,10 @@ from ipaddress import ip_network
 
 from ingest.fetch.fetcher import Fetcher
 from ingest.fetch.guard import Guard
+
+BODY = b"a,b\n1,2\n" * 1000
+MD5, SHA256 = hashlib.md5(BODY).hexdigest(), hashlib.sha256(BODY).hexdigest()
+CSV = {"Content_Type": "text/csv; charset=utf-8"}
 
 
 def http(body=b"", status="200 OK", **headers):
